@@ -1,0 +1,350 @@
+/* POSIX ACLs as values: see acl.h. */
+#include "sandbox/acl.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
+#include <string.h>
+
+#define NO_ID ((uint32_t)ACL_UNDEFINED_ID)
+
+static bool entry_ok(const struct acl_entry *x)
+{
+	return x->perm <= 7 && (x->tag == ACL_USER_OBJ || x->tag == ACL_USER || x->tag == ACL_GROUP_OBJ ||
+	                        x->tag == ACL_GROUP || x->tag == ACL_MASK || x->tag == ACL_OTHER);
+}
+
+int acl_decode(struct acl *ret, const void *raw, size_t len)
+{
+	const struct posix_acl_xattr_header *h = raw;
+	const struct posix_acl_xattr_entry *from = (const void *)(h + 1);
+	size_t n;
+
+	if (len < sizeof(*h) || le32toh(h->a_version) != POSIX_ACL_XATTR_VERSION)
+		return -EINVAL;
+	n = (len - sizeof(*h)) / sizeof(*from);
+	if (n > ACL_ENTRIES_MAX || len != sizeof(*h) + n * sizeof(*from))
+		return -EINVAL;
+	ret->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct acl_entry *x = &ret->e[i];
+
+		*x = (struct acl_entry){le16toh(from[i].e_tag), le16toh(from[i].e_perm), le32toh(from[i].e_id)};
+		if (!entry_ok(x))
+			return -EINVAL;
+	}
+	ret->n = (uint32_t)n;
+	return 0;
+}
+
+size_t acl_encode(const struct acl *a, void *raw)
+{
+	struct posix_acl_xattr_header *h = raw;
+	struct posix_acl_xattr_entry *to = (void *)(h + 1);
+
+	if (a->n == 0)
+		return 0;
+	h->a_version = htole32(POSIX_ACL_XATTR_VERSION);
+	for (uint32_t i = 0; i < a->n; i++) {
+		to[i].e_tag = htole16(a->e[i].tag);
+		to[i].e_perm = htole16(a->e[i].perm);
+		to[i].e_id = htole32(a->e[i].id);
+	}
+	return sizeof(*h) + a->n * sizeof(*to);
+}
+
+static void insert(struct acl *a, uint32_t at, uint16_t tag, unsigned int perm, uint32_t id)
+{
+	assert(a->n < ACL_ENTRIES_MAX && at <= a->n);
+	memmove(&a->e[at + 1], &a->e[at], (a->n - at) * sizeof(a->e[0]));
+	a->e[at] = (struct acl_entry){tag, (uint16_t)perm, id};
+	a->n++;
+}
+
+static void add(struct acl *a, uint16_t tag, unsigned int perm, uint32_t id)
+{
+	insert(a, a->n, tag, perm, id);
+}
+
+static const struct acl_entry *find(const struct acl *a, uint16_t tag, uint32_t id)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->e[i].tag == tag && a->e[i].id == id)
+			return &a->e[i];
+	return NULL;
+}
+
+/* The permission of an entry without an id; 0 where it is missing. */
+static unsigned int perm_of(const struct acl *a, uint16_t tag)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->e[i].tag == tag)
+			return a->e[i].perm;
+	return 0;
+}
+
+static bool has_tag(const struct acl *a, uint16_t tag)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->e[i].tag == tag)
+			return true;
+	return false;
+}
+
+static void set_perm(struct acl *a, uint16_t tag, unsigned int perm)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->e[i].tag == tag)
+			a->e[i].perm = (uint16_t)perm;
+}
+
+/* The upper bound of the group class: the mask, or the group where there is none. */
+static unsigned int mask_of(const struct acl *a)
+{
+	return perm_of(a, has_tag(a, ACL_MASK) ? ACL_MASK : ACL_GROUP_OBJ);
+}
+
+static bool in_group_class(uint16_t tag)
+{
+	return tag == ACL_USER || tag == ACL_GROUP_OBJ || tag == ACL_GROUP;
+}
+
+void acl_copy(struct acl *to, const struct acl *from)
+{
+	to->n = from->n;
+	memcpy(to->e, from->e, from->n * sizeof(from->e[0]));
+}
+
+void acl_of_mode(struct acl *ret, mode_t mode)
+{
+	ret->n = 0;
+	add(ret, ACL_USER_OBJ, (mode >> 6) & 7u, NO_ID);
+	add(ret, ACL_GROUP_OBJ, (mode >> 3) & 7u, NO_ID);
+	add(ret, ACL_OTHER, mode & 7u, NO_ID);
+}
+
+mode_t acl_to_mode(const struct acl *a)
+{
+	return (mode_t)(perm_of(a, ACL_USER_OBJ) << 6 | mask_of(a) << 3 | perm_of(a, ACL_OTHER));
+}
+
+mode_t acl_plain_mode(const struct acl *a)
+{
+	unsigned int group = perm_of(a, ACL_GROUP_OBJ) & mask_of(a);
+
+	return (mode_t)(perm_of(a, ACL_USER_OBJ) << 6 | group << 3 | perm_of(a, ACL_OTHER));
+}
+
+bool acl_is_mode(const struct acl *a)
+{
+	return a->n == 3 && !has_tag(a, ACL_MASK) && !has_tag(a, ACL_USER) && !has_tag(a, ACL_GROUP);
+}
+
+bool acl_same(const struct acl *a, const struct acl *b)
+{
+	return a->n == b->n && memcmp(a->e, b->e, a->n * sizeof(a->e[0])) == 0;
+}
+
+unsigned int acl_owner_perm(const struct acl *a)
+{
+	return perm_of(a, ACL_USER_OBJ);
+}
+
+static bool is_agent(const struct acl_entry *x, const struct acl_who *who)
+{
+	if (x->tag != ACL_USER)
+		return false;
+	for (unsigned int i = 0; i < who->n_agents; i++)
+		if (x->id == who->agents[i])
+			return true;
+	return false;
+}
+
+static const struct acl_entry *agent_entry(const struct acl *a, const struct acl_who *who)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (is_agent(&a->e[i], who))
+			return &a->e[i];
+	return NULL;
+}
+
+bool acl_names(const struct acl *a, const struct acl_who *who)
+{
+	return agent_entry(a, who) != NULL;
+}
+
+/* Sets user:uid:perm. A sorted list stays sorted, an unsorted one valid: named users follow ACL_USER_OBJ. */
+static void set_user(struct acl *a, uid_t uid, unsigned int perm)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < a->n;) {
+		if (a->e[i].tag == ACL_USER && a->e[i].id == uid)
+			memmove(&a->e[i], &a->e[i + 1], (--a->n - i) * sizeof(a->e[0]));
+		else
+			i++;
+	}
+	while (at < a->n && (a->e[at].tag == ACL_USER_OBJ || (a->e[at].tag == ACL_USER && a->e[at].id < uid)))
+		at++;
+	insert(a, at, ACL_USER, perm, uid);
+}
+
+static void set_mask(struct acl *a, unsigned int perm)
+{
+	if (has_tag(a, ACL_MASK)) {
+		set_perm(a, ACL_MASK, perm);
+		return;
+	}
+	for (uint32_t i = 0; i <= a->n; i++) {
+		if (i == a->n || a->e[i].tag == ACL_OTHER) {
+			insert(a, i, ACL_MASK, perm, NO_ID);
+			return;
+		}
+	}
+}
+
+/* Rule 4, in place. Two entries must still fit. */
+static void grant(struct acl *a, uid_t uid, unsigned int perm)
+{
+	unsigned int old = mask_of(a);
+
+	for (uint32_t i = 0; i < a->n; i++)
+		if (in_group_class(a->e[i].tag))
+			a->e[i].perm = (uint16_t)(a->e[i].perm & old);
+	set_user(a, uid, perm);
+	set_mask(a, old | perm);
+}
+
+int acl_grant(struct acl *ret, const struct acl *base, uid_t uid, unsigned int perm)
+{
+	if (base->n + 2 > ACL_ENTRIES_MAX)
+		return -E2BIG;
+	acl_copy(ret, base);
+	grant(ret, uid, perm);
+	return 0;
+}
+
+int acl_grant_default(struct acl *ret, const struct acl *base, const struct acl_who *who, uid_t uid, unsigned int perm)
+{
+	if (base->n + 3 > ACL_ENTRIES_MAX)
+		return -E2BIG;
+	if (base->n == 0)
+		acl_of_mode(ret, 0777u & ~(who->umask & 077u));
+	else
+		acl_copy(ret, base);
+	grant(ret, uid, perm);
+	grant(ret, who->owner, 7);
+	return 0;
+}
+
+/* True when cur has the same named and group entries as want: what differs can only come from a chmod. */
+static bool same_group_class(const struct acl *cur, const struct acl *want)
+{
+	if (cur->n != want->n)
+		return false;
+	for (uint32_t i = 0; i < cur->n; i++) {
+		const struct acl_entry *x = &cur->e[i];
+		const struct acl_entry *y = find(want, x->tag, x->id);
+
+		if (y == NULL || (in_group_class(x->tag) && x->perm != y->perm))
+			return false;
+	}
+	return true;
+}
+
+/* cur without our entries, when there is no older ACL to go back to. inherited: cur came from a default ACL of ours, so its
+ * mask is the creating call's mode and not a person's chmod. */
+static void strip(struct acl *ret, const struct acl *cur, const struct acl_who *who, bool inherited)
+{
+	unsigned int expected = 0;
+	unsigned int left = 0;
+	unsigned int mask = mask_of(cur);
+	bool named = false;
+
+	ret->n = 0;
+	for (uint32_t i = 0; i < cur->n; i++) {
+		const struct acl_entry *x = &cur->e[i];
+
+		if (in_group_class(x->tag))
+			expected |= x->perm;
+		if (is_agent(x, who) || (inherited && x->tag == ACL_USER && x->id == who->owner))
+			continue;
+		if (in_group_class(x->tag))
+			left |= x->perm;
+		named = named || x->tag == ACL_USER || x->tag == ACL_GROUP;
+		if (x->tag != ACL_MASK)
+			add(ret, x->tag, x->perm, x->id);
+	}
+	if (named)
+		set_mask(ret, mask & left);
+	else if (inherited)
+		set_perm(ret, ACL_GROUP_OBJ, perm_of(ret, ACL_GROUP_OBJ) & mask);
+	else if (mask != expected)
+		set_perm(ret, ACL_GROUP_OBJ, mask);
+}
+
+/* want: what we made of saved. A person's chmod meanwhile is done to saved as well; entries that a person changed stay, and then nothing
+ * of saved can be trusted to be still meant. */
+static void merge(struct acl *ret, const struct acl *cur, const struct acl *want, const struct acl *saved,
+                  const struct acl_who *who, bool is_default)
+{
+	if (!same_group_class(cur, want)) {
+		strip(ret, cur, who, is_default);
+		return;
+	}
+	acl_copy(ret, saved);
+	set_perm(ret, ACL_USER_OBJ, perm_of(cur, ACL_USER_OBJ));
+	set_perm(ret, ACL_OTHER, perm_of(cur, ACL_OTHER));
+	if (mask_of(cur) != mask_of(want))
+		set_perm(ret, has_tag(ret, ACL_MASK) ? ACL_MASK : ACL_GROUP_OBJ, mask_of(cur));
+}
+
+int acl_base(struct acl *ret, const struct acl *cur, const struct acl *saved, const struct acl_who *who,
+             struct acl *scratch)
+{
+	const struct acl_entry *ours = agent_entry(cur, who);
+	int rc = 0;
+
+	if (ours == NULL || (saved->n != 0 && acl_same(cur, saved))) {
+		acl_copy(ret, cur);
+	} else if (saved->n != 0) {
+		rc = acl_grant(scratch, saved, ours->id, ours->perm);
+		if (rc == 0)
+			merge(ret, cur, scratch, saved, who, false);
+	} else {
+		strip(ret, cur, who, find(cur, ACL_USER, who->owner) != NULL);
+	}
+	return rc;
+}
+
+int acl_base_default(struct acl *ret, const struct acl *cur, const struct acl *saved, const struct acl_who *who,
+                     struct acl *scratch)
+{
+	const struct acl_entry *ours = agent_entry(cur, who);
+	int rc = 0;
+
+	if (ours == NULL || (saved->n != 0 && acl_same(cur, saved))) {
+		acl_copy(ret, cur);
+	} else if (saved->n != 0) {
+		rc = acl_grant_default(scratch, saved, who, ours->id, ours->perm);
+		if (rc == 0)
+			merge(ret, cur, scratch, saved, who, true);
+	} else {
+		strip(ret, cur, who, true);
+		if (acl_is_mode(ret))
+			ret->n = 0;
+	}
+	return rc;
+}
+
+void acl_inherit(struct acl *ret, const struct acl *def, mode_t mode)
+{
+	uint16_t group = has_tag(def, ACL_MASK) ? ACL_MASK : ACL_GROUP_OBJ;
+
+	acl_copy(ret, def);
+	set_perm(ret, ACL_USER_OBJ, perm_of(def, ACL_USER_OBJ) & ((mode >> 6) & 7u));
+	set_perm(ret, group, perm_of(def, group) & ((mode >> 3) & 7u));
+	set_perm(ret, ACL_OTHER, perm_of(def, ACL_OTHER) & (mode & 7u));
+}

@@ -1,0 +1,150 @@
+/* The confinement itself: no_new_privs, one Landlock ruleset, two seccomp programs. See guard.h. */
+#include "sandbox/guard.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+
+#include "sandbox/seccomp.h"
+
+/* Every row is optional: what a machine lacks it lacks. A symlink's rule lands on its target. */
+const struct guard_system_row guard_system[] = {
+	{"/usr", GRANT_READ, "programs and libraries"},
+	{"/bin", GRANT_READ, "as above where /usr is not merged"},
+	{"/sbin", GRANT_READ, "as above"},
+	{"/lib", GRANT_READ, "as above"},
+	{"/lib32", GRANT_READ, "as above"},
+	{"/lib64", GRANT_READ, "the dynamic loader"},
+	{"/libx32", GRANT_READ, "as above"},
+	{"/etc", GRANT_READ, "configuration; secrets there are held by their modes"},
+	{"/etc/resolv.conf", GRANT_READ, "often a link to somewhere below /run"},
+	{"/opt", GRANT_READ, "vendors' toolchains"},
+	{"/nix", GRANT_READ, "the store: programs and libraries of NixOS"},
+	{"/proc", GRANT_READ, "whole, because children have other numbers; Landlock hides what belongs to outsiders"},
+	{"/sys/devices/system/cpu", GRANT_READ, "how many processors: nproc, JVM, node"},
+	{"/sys/fs/cgroup", GRANT_READ, "memory and processor limits: JVM, Go, node"},
+	{"/run/stint", GRANT_READ, "the turn's prompt and suite log"},
+	{"/dev/null", GRANT_DEVICE, "everything"},
+	{"/dev/zero", GRANT_DEVICE, "dd, old allocators"},
+	{"/dev/full", GRANT_DEVICE, "test suites"},
+	{"/dev/random", GRANT_DEVICE, "keys"},
+	{"/dev/urandom", GRANT_DEVICE, "keys"},
+	{"/dev/tty", GRANT_DEVICE, "the command's own terminal"},
+	{"/dev/ptmx", GRANT_DEVICE, "tmux, script, test runners"},
+	{"/dev/pts", GRANT_DEVICE, "the other end of these"},
+	{NULL, GRANT_READ, NULL},
+};
+
+#define DNS_PORT 53
+
+/* Rights that the ruleset handles: all that the kernel has, but for what the caller waived. */
+static struct landlock_rights handled_rights(const struct guard_options *o, int abi)
+{
+	struct landlock_rights r = landlock_rights_for(abi);
+
+	if (o->net_unrestricted)
+		r.net = 0;
+	if (o->no_scope)
+		r.scoped = 0;
+	return r;
+}
+
+static int add_system(const struct landlock *l, struct guard_state *s, struct err *e)
+{
+	for (const struct guard_system_row *row = guard_system; row->path != NULL; row++) {
+		int rc = landlock_add_path(l, row->path, row->grant, true, e);
+
+		if (rc < 0)
+			return rc;
+		if (rc == 1 && buf_addf(&s->absent, "%s%s", s->absent.len > 0 ? ", " : "", row->path) != 0)
+			return err_errno(e, ENOMEM, "cannot note %s", row->path);
+	}
+	return 0;
+}
+
+static int add_paths(const struct landlock *l, struct guard_options *o, struct err *e)
+{
+	for (size_t i = 0; i < o->n_paths; i++) {
+		struct guard_path *p = &o->paths[i];
+		int rc = landlock_add_path(l, p->path, p->grant, p->optional, e);
+
+		if (rc < 0)
+			return rc;
+		p->missing = rc == 1;
+	}
+	return 0;
+}
+
+static int add_ports(const struct landlock *l, const struct guard_options *o, struct err *e)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; rc == 0 && i < o->connect.n; i++)
+		rc = landlock_add_port(l, LL_NET_CONNECT_TCP, o->connect.port[i], e);
+	for (unsigned int i = 0; rc == 0 && i < o->bind.n; i++)
+		rc = landlock_add_port(l, LL_NET_BIND_TCP, o->bind.port[i], e);
+	/* From ABI 10 UDP is held as well: a port is of no use to a command that cannot resolve names. Port 0 is the
+	 * ephemeral port that the kernel binds at the first send. */
+	if (rc == 0 && o->connect.n > 0)
+		rc = landlock_add_port(l, LL_NET_CONNECT_SEND_UDP, DNS_PORT, e);
+	if (rc == 0 && o->connect.n > 0)
+		rc = landlock_add_port(l, LL_NET_BIND_UDP, 0, e);
+	return rc;
+}
+
+/* The ABI to confine with, or why that cannot be. */
+static int usable_abi(const struct guard_options *o, bool sockets, struct err *e)
+{
+	int abi = landlock_abi();
+
+	if (abi < 0)
+		return err_set(e, -abi, "Landlock is %s",
+		               abi == -EOPNOTSUPP ? "switched off: add landlock to lsm= on the kernel's command line"
+		                                  : "not in this kernel: Linux 5.13 or newer is needed");
+	if (abi < o->min_abi)
+		return err_set(e, ENOSYS, "this kernel enforces Landlock ABI %d, ABI %d was demanded: use a newer kernel or "
+		               "lower --min-abi", abi, o->min_abi);
+	/* A port list that nothing holds would be a promise broken in silence. */
+	if (abi < 4 && sockets && !o->net_unrestricted)
+		return err_set(e, ENOSYS, "this kernel cannot limit TCP ports (Landlock ABI %d, 4 is needed): "
+		               "give no ports, or --net-unrestricted", abi);
+	return abi;
+}
+
+static int confine_landlock(struct guard_options *o, struct guard_state *s, struct err *e)
+{
+	struct landlock l = {.fd = -1};
+	int abi = usable_abi(o, s->sockets, e);
+	int rc = abi < 0 ? abi : landlock_begin(&l, abi, handled_rights(o, abi), e);
+
+	if (rc != 0)
+		return rc;
+	s->abi = abi;
+	if (!o->no_system)
+		rc = add_system(&l, s, e);
+	if (rc == 0)
+		rc = add_paths(&l, o, e);
+	if (rc == 0 && !o->net_unrestricted)
+		rc = add_ports(&l, o, e);
+	if (rc == 0)
+		rc = landlock_enforce(&l, e);
+	landlock_done(&l);
+	return rc;
+}
+
+int guard_confine(struct guard_options *o, struct guard_state *ret, struct err *e)
+{
+	bool net = o->net_unrestricted || o->connect.n > 0 || o->bind.n > 0;
+	const struct filter *f = o->filter != NULL ? filter_find(o->filter, net) : NULL;
+	int rc = 0;
+
+	*ret = (struct guard_state){.sockets = net || o->filter == NULL};
+	if (o->filter != NULL && f == NULL)
+		return err_set(e, EINVAL, "there is no filter %s", o->filter);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return err_errno(e, errno, "cannot set no_new_privs");
+	if (!o->no_landlock)
+		rc = confine_landlock(o, ret, e);
+	if (rc == 0 && f != NULL)
+		rc = filter_install(f, e);
+	return rc;
+}

@@ -1,0 +1,118 @@
+/* stint-guard: confines itself, then becomes the command. libc only; runs as whoever starts it.
+ *
+ * Exit status: the command's own, or 125 nothing was started because the confinement failed, 126 the command cannot be
+ * executed, 127 it was not found. Nothing is ever started without every layer that was asked for. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "sandbox/guard.h"
+#include "sandbox/probe.h"
+
+static const char usage[] =
+	"usage: stint guard [options] -- CMD [ARG...]\n"
+	"Runs CMD with Landlock and seccomp around it; no root, no daemon. What is not granted is denied.\n"
+	"  --allow-read PATH      read, list and execute below PATH       --optional-read PATH  the same, may be missing\n"
+	"  --allow-write PATH     also write, create, delete, rename      --allow-list PATH     names only\n"
+	"  --allow-connect PORT   TCP to PORT; without any port no network\n"
+	"  --allow-bind PORT      TCP server on PORT (0: any)             --net-unrestricted    leave the network alone\n"
+	"  --no-system            without the system folders (/usr, /etc, /dev/null, ...)\n"
+	"  --filter NAME          agent (default), owner (no chmod, chown, xattr, utime either) or none\n"
+	"  --no-landlock  --no-scope                                      leave a layer out\n"
+	"  --min-abi N            refuse to start below Landlock ABI N    --quiet               no summary\n"
+	"  --prompt-fd N          text for {prompt} in CMD's words        --prompt-file PATH    text for {prompt_file}\n"
+	"  --error-fd N           why CMD did not start, in place of stderr\n"
+	"  --probe-fd N --result-fd M   try what the targets in N say instead of a command\n"
+	"Exit status: CMD's own; 125 confinement failed, 126 CMD cannot be executed, 127 CMD not found.\n";
+
+/* Says why nothing was started; names in it may come from anywhere. An error descriptor that is not one must not
+ * swallow the reason. */
+static int give_up(const struct guard_options *o, const struct err *e, int status)
+{
+	AUTO_BUF struct buf safe = {0};
+	const char *msg = buf_add_escaped(&safe, e->msg, strlen(e->msg), false) == 0 ? buf_str(&safe) : NULL;
+
+	if (msg == NULL)
+		msg = "out of memory";
+	if (o->error_fd < 0 || fd_write_all(o->error_fd, msg, strlen(msg)) != 0)
+		log_note("%s", msg);
+	return status;
+}
+
+/* One line each on stderr, when a person started us. */
+static void print_summary(const struct guard_options *o, const struct guard_state *s)
+{
+	AUTO_BUF struct buf b = {0};
+	const char *p;
+
+	if (o->quiet || o->error_fd >= 0 || guard_summary(&b, o, s) != 0)
+		return;
+	for (p = buf_str(&b); p != NULL && *p != '\0';) {
+		size_t n = strcspn(p, "\n");
+
+		log_note("guard: %.*s", (int)n, p);
+		p += n + 1;
+	}
+}
+
+static int exec_command(const struct guard_options *o, char **words)
+{
+	struct err e = {0};
+	int code;
+
+	(void)execvp(words[0], words);
+	code = errno;
+	if (code == ENOENT || code == ENOTDIR) {
+		(void)err_set(&e, code, "%s: not found (or its interpreter): check PATH and the spelling", words[0]);
+		return give_up(o, &e, RUN_NOT_FOUND);
+	}
+	if (code == EACCES)
+		(void)err_set(&e, code, "%s: cannot be executed: not executable, or not granted: --allow-read its folder",
+		              words[0]);
+	else if (code == E2BIG)
+		(void)err_set(&e, code, "%s: its arguments are too long: use stdin or {prompt_file}", words[0]);
+	else
+		(void)err_errno(&e, code, "%s: cannot be executed", words[0]);
+	return give_up(o, &e, RUN_NOT_EXECUTABLE);
+}
+
+static int guard(struct guard_options *o)
+{
+	struct guard_state state = {0};
+	struct err e = {0};
+	char **words = NULL;
+	int rc = guard_expand(o, &words, &e);
+
+	if (rc == 0)
+		rc = guard_confine(o, &state, &e);
+	if (rc != 0)
+		return give_up(o, &e, RUN_UNCONFINED);
+	print_summary(o, &state);
+	buf_done(&state.absent);
+	if (o->probe_fd < 0)
+		return exec_command(o, words);
+	if (probe_run(o->probe_fd, o->result_fd, &e) != 0)
+		return give_up(o, &e, RUN_UNCONFINED);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct guard_options o = {.error_fd = -1};
+	struct err e = {0};
+	int status;
+
+	if (guard_parse(&o, argc, argv, &e) != 0)
+		status = give_up(&o, &e, RUN_UNCONFINED);
+	else if (o.help)
+		status = fputs(usage, stdout) == EOF ? 1 : 0;
+	else
+		status = guard(&o);
+	guard_options_done(&o);
+	return status;
+}

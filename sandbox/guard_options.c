@@ -1,0 +1,201 @@
+/* stint-guard's command line: see guard.h. */
+#include "sandbox/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdlib.h>
+
+enum opt {
+	OPT_READ = 256, OPT_WRITE, OPT_LIST, OPT_OPTIONAL, OPT_CONNECT, OPT_BIND, OPT_NET, OPT_NO_SYSTEM, OPT_NO_LANDLOCK,
+	OPT_FILTER, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE, OPT_ERROR_FD, OPT_PROBE_FD,
+	OPT_RESULT_FD, OPT_HELP,
+};
+
+static const struct option options[] = {
+	{"allow-read", required_argument, NULL, OPT_READ},
+	{"allow-write", required_argument, NULL, OPT_WRITE},
+	{"allow-list", required_argument, NULL, OPT_LIST},
+	{"optional-read", required_argument, NULL, OPT_OPTIONAL},
+	{"allow-connect", required_argument, NULL, OPT_CONNECT},
+	{"allow-bind", required_argument, NULL, OPT_BIND},
+	{"net-unrestricted", no_argument, NULL, OPT_NET},
+	{"no-system", no_argument, NULL, OPT_NO_SYSTEM},
+	{"no-landlock", no_argument, NULL, OPT_NO_LANDLOCK},
+	{"filter", required_argument, NULL, OPT_FILTER},
+	{"no-scope", no_argument, NULL, OPT_NO_SCOPE},
+	{"min-abi", required_argument, NULL, OPT_MIN_ABI},
+	{"quiet", no_argument, NULL, OPT_QUIET},
+	{"prompt-fd", required_argument, NULL, OPT_PROMPT_FD},
+	{"prompt-file", required_argument, NULL, OPT_PROMPT_FILE},
+	{"error-fd", required_argument, NULL, OPT_ERROR_FD},
+	{"probe-fd", required_argument, NULL, OPT_PROBE_FD},
+	{"result-fd", required_argument, NULL, OPT_RESULT_FD},
+	{"help", no_argument, NULL, OPT_HELP},
+	{NULL, 0, NULL, 0},
+};
+
+static int parse_number(const char *option, const char *s, long min, long max, long *ret, struct err *e)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(s, &end, 10);
+	if (errno != 0 || end == s || *end != '\0' || v < min || v > max)
+		return err_set(e, EINVAL, "--%s %s: a number from %ld to %ld is needed", option, s, min, max);
+	*ret = v;
+	return 0;
+}
+
+/* A descriptor that the caller left open for us. Ours alone from here, unless it is one of the three that the
+ * command inherits anyway. */
+static int parse_fd(const char *option, const char *s, int *ret, struct err *e)
+{
+	long v;
+	int rc = parse_number(option, s, 0, 1 << 20, &v, e);
+
+	if (rc != 0)
+		return rc;
+	if (fcntl((int)v, F_GETFD) < 0 || (v > 2 && fcntl((int)v, F_SETFD, FD_CLOEXEC) < 0))
+		return err_errno(e, errno, "--%s %ld", option, v);
+	*ret = (int)v;
+	return 0;
+}
+
+static int add_port(const char *option, const char *s, long min, struct guard_ports *p, struct err *e)
+{
+	long v;
+	int rc = parse_number(option, s, min, UINT16_MAX, &v, e);
+
+	if (rc != 0)
+		return rc;
+	if (p->n == GUARD_MAX_PORTS)
+		return err_set(e, EINVAL, "--%s: at most %u ports", option, GUARD_MAX_PORTS);
+	p->port[p->n++] = (uint16_t)v;
+	return 0;
+}
+
+static int add_path(struct guard_options *o, const char *path, enum landlock_grant grant, bool optional, struct err *e)
+{
+	if (path[0] == '\0')
+		return err_set(e, EINVAL, "an empty path cannot be granted");
+	if (o->n_paths == GUARD_MAX_PATHS)
+		return err_set(e, EINVAL, "at most %u paths can be granted: grant their folder", GUARD_MAX_PATHS);
+	o->paths[o->n_paths++] = (struct guard_path){.path = path, .grant = grant, .optional = optional};
+	return 0;
+}
+
+static int set_filter(struct guard_options *o, const char *name, struct err *e)
+{
+	if (!str_eq(name, "agent") && !str_eq(name, "owner") && !str_eq(name, "none"))
+		return err_set(e, EINVAL, "--filter %s: agent, owner or none is needed", name);
+	o->filter = str_eq(name, "none") ? NULL : name;
+	return 0;
+}
+
+static int unknown(const char *word, struct err *e)
+{
+	const char *names[sizeof(options) / sizeof(options[0])];
+	size_t i;
+	const char *near;
+
+	for (i = 0; options[i].name != NULL; i++)
+		names[i] = options[i].name;
+	names[i] = NULL;
+	near = str_starts(word, "--") ? str_nearest(word + 2, names) : NULL;
+	return err_set(e, EINVAL, "%s: unknown option%s%s, or its value is missing: stint-guard --help lists them", word,
+	               near != NULL ? ", did you mean --" : "", near != NULL ? near : "");
+}
+
+static int set_number(struct guard_options *o, int opt, const char *arg, struct err *e)
+{
+	long v = 0;
+	int rc;
+
+	switch (opt) {
+	case OPT_CONNECT:
+		return add_port("allow-connect", arg, 1, &o->connect, e);
+	case OPT_BIND: /* 0: whatever port the kernel chooses */
+		return add_port("allow-bind", arg, 0, &o->bind, e);
+	case OPT_MIN_ABI:
+		rc = parse_number("min-abi", arg, 1, LANDLOCK_ABI_KNOWN, &v, e);
+		o->min_abi = (int)v;
+		return rc;
+	case OPT_PROMPT_FD:
+		return parse_fd("prompt-fd", arg, &o->prompt_fd, e);
+	case OPT_ERROR_FD:
+		return parse_fd("error-fd", arg, &o->error_fd, e);
+	case OPT_PROBE_FD:
+		return parse_fd("probe-fd", arg, &o->probe_fd, e);
+	default:
+		return parse_fd("result-fd", arg, &o->result_fd, e);
+	}
+}
+
+static void set_flag(struct guard_options *o, int opt)
+{
+	bool *flag = opt == OPT_NET           ? &o->net_unrestricted
+	             : opt == OPT_NO_SYSTEM   ? &o->no_system
+	             : opt == OPT_NO_LANDLOCK ? &o->no_landlock
+	             : opt == OPT_NO_SCOPE    ? &o->no_scope
+	             : opt == OPT_QUIET       ? &o->quiet
+	                                      : &o->help;
+
+	*flag = true;
+}
+
+static int set_option(struct guard_options *o, int opt, char *arg, struct err *e)
+{
+	switch (opt) {
+	case OPT_READ:
+		return add_path(o, arg, GRANT_READ, false, e);
+	case OPT_WRITE:
+		return add_path(o, arg, GRANT_WRITE, false, e);
+	case OPT_LIST:
+		return add_path(o, arg, GRANT_LIST, false, e);
+	case OPT_OPTIONAL:
+		return add_path(o, arg, GRANT_READ, true, e);
+	case OPT_FILTER:
+		return set_filter(o, arg, e);
+	case OPT_PROMPT_FILE:
+		o->prompt_file = arg;
+		return 0;
+	default:
+		if (arg != NULL)
+			return set_number(o, opt, arg, e);
+		set_flag(o, opt);
+		return 0;
+	}
+}
+
+int guard_parse(struct guard_options *o, int argc, char **argv, struct err *e)
+{
+	int opt;
+
+	*o = (struct guard_options){.filter = "agent", .min_abi = 1, .prompt_fd = -1, .error_fd = -1, .probe_fd = -1,
+	                            .result_fd = -1};
+	o->paths = calloc((size_t)argc + 1, sizeof(*o->paths));
+	if (o->paths == NULL)
+		return err_errno(e, ENOMEM, "cannot read the command line");
+	opterr = 0;
+	optind = 1;
+	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		int rc = opt == '?' ? unknown(argv[optind - 1], e) : set_option(o, opt, optarg, e);
+
+		if (rc != 0)
+			return rc;
+	}
+	o->command = argv + optind;
+	if ((o->probe_fd < 0) != (o->result_fd < 0))
+		return err_set(e, EINVAL, "--probe-fd and --result-fd belong together");
+	if (o->command[0] == NULL && o->probe_fd < 0 && !o->help)
+		return err_set(e, EINVAL, "no command: stint guard [options] -- CMD [ARG…]");
+	return 0;
+}
+
+void guard_options_done(struct guard_options *o)
+{
+	free(o->paths);
+	o->paths = NULL;
+}

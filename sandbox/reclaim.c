@@ -1,0 +1,217 @@
+/* Takes the tree back after a turn: what an agent owns becomes the owner's, and what differs from the snapshot is listed.
+ *
+ * Only inodes that an agent owns are changed. In order: set-id bits off, owner, ACLs and mode. An entry that stands where an
+ * older one stood gets that one's ACL, group and mode; a new one what the owner's umask or the folder's default ACL gives.
+ *
+ * A `.git` that an agent made would make the owner's next git run the agent's configuration. A file or link of that name is removed; a
+ * folder and every file in it get mode 0, which ends git's search there without an error; for a root owner, whom no mode stops, its
+ * HEAD goes too. Nothing is renamed: under another name it would be harmless only until somebody names it back. */
+#include "sandbox/tree_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#define OUT_OF_MEMORY(e) err_errno(e, ENOMEM, "cannot list what changed")
+
+int reclaim_begin(struct reclaim *r, struct tree_ids *ids, struct tree_changes *out, int journal_fd,
+                  const char *snapshot_name, struct err *e)
+{
+	int rc = 0;
+
+	*r = (struct reclaim){.ids = ids, .out = out, .snap.fd = -1, .gone.fd = -1};
+	r->parent_default = malloc(sizeof(*r->parent_default));
+	r->access = malloc(sizeof(*r->access));
+	r->def = malloc(sizeof(*r->def));
+	if (r->parent_default == NULL || r->access == NULL || r->def == NULL)
+		rc = -ENOMEM;
+	if (rc == 0 && snapshot_name != NULL)
+		rc = snap_open(&r->snap, journal_fd, snapshot_name);
+	if (rc == 0 && snapshot_name != NULL && out != NULL)
+		rc = snap_open(&r->gone, journal_fd, snapshot_name);
+	return rc == 0 ? 0 : err_errno(e, -rc, "cannot read the snapshot of the last turn");
+}
+
+void reclaim_done(struct reclaim *r)
+{
+	snap_close(&r->snap);
+	snap_close(&r->gone);
+	buf_done(&r->gone_stack);
+	free(r->parent_default);
+	free(r->access);
+	free(r->def);
+	*r = (struct reclaim){.snap.fd = -1, .gone.fd = -1};
+}
+
+int reclaim_enter(struct reclaim *r, const struct walk_dir *d, struct err *e)
+{
+	uint64_t ino = d->cookie.ino;
+	int rc;
+
+	r->chained = (d->cookie.bits & RECLAIM_CHAINED) != 0;
+	r->default_known = false;
+	if (!r->chained && r->snap.open && snap_has(&r->snap, d->ino)) {
+		r->chained = true;
+		ino = d->ino;
+	}
+	rc = snap_load(&r->snap, r->chained ? ino : 0);
+	return rc == 0 ? 0 : err_errno(e, -rc, "cannot read the snapshot of the last turn");
+}
+
+const struct snap_rec *reclaim_lookup(struct reclaim *r, struct walk_entry *en)
+{
+	const struct snap_rec *rec = r->chained ? snap_find(&r->snap, en->name) : NULL;
+
+	if (r->chained) {
+		en->child.bits |= RECLAIM_CHAINED;
+		en->child.ino = rec != NULL && S_ISDIR(rec->mode) ? rec->ino : 0;
+	}
+	return rec;
+}
+
+/* The permission bits of what an agent made: its own for the owner, no more for others than the owner's umask leaves. The
+ * owner can always read, and enter a folder: what cannot be read would stop the owner's next git. */
+static mode_t new_mode(const struct reclaim *r, const struct acl *cur, mode_t type)
+{
+	mode_t mode = acl_plain_mode(cur) & ~(r->ids->who.umask & 077u);
+
+	return mode | (S_ISDIR(type) ? 0700u : 0400u);
+}
+
+/* The folder's default ACL without us, read once a folder. */
+static int parent_default(struct reclaim *r, int dir_fd)
+{
+	int rc;
+
+	if (r->default_known)
+		return 0;
+	rc = inode_read_default(r->ids->work, dir_fd, &r->ids->who);
+	if (rc != 0)
+		return rc;
+	acl_copy(r->parent_default, &r->ids->work->base_default);
+	r->default_known = true;
+	return 0;
+}
+
+/* What the entry is to have: as in its record. */
+static int wanted_as_before(struct reclaim *r, const struct snap_rec *rec)
+{
+	int rc = 0;
+
+	if (rec->access_len == 0)
+		acl_of_mode(r->access, rec->base_mode & 0777u);
+	else
+		rc = acl_decode(r->access, snap_access(rec), rec->access_len);
+	r->def->n = 0;
+	if (rc == 0 && rec->default_len != 0)
+		rc = acl_decode(r->def, snap_default(rec), rec->default_len);
+	return rc;
+}
+
+/* What the entry is to have: as if the owner had made it. */
+static int wanted_as_new(struct reclaim *r, const struct walk_entry *en)
+{
+	int rc = parent_default(r, en->dir_fd);
+
+	if (rc == 0)
+		rc = inode_read_access(r->ids->work, en->fd, &en->st);
+	if (rc != 0)
+		return rc;
+	r->def->n = 0;
+	if (r->parent_default->n == 0) {
+		acl_of_mode(r->access, new_mode(r, &r->ids->work->cur, en->st.st_mode));
+		return 0;
+	}
+	acl_inherit(r->access, r->parent_default, en->st.st_mode | (S_ISDIR(en->st.st_mode) ? 0700u : 0400u));
+	if (S_ISDIR(en->st.st_mode))
+		acl_copy(r->def, r->parent_default);
+	return 0;
+}
+
+static int take_ordinary(struct reclaim *r, struct walk_entry *en, const struct snap_rec *rec)
+{
+	bool same = rec != NULL && (rec->mode & S_IFMT) == (en->st.st_mode & S_IFMT);
+	gid_t gid = same ? rec->gid : r->ids->owner_gid;
+	mode_t extra = same && S_ISDIR(rec->mode) ? rec->base_mode & (S_ISGID | S_ISVTX) : 0;
+	int rc = inode_chown(en->fd, &en->st, r->ids->owner, gid);
+
+	if (rc == 0)
+		rc = same ? wanted_as_before(r, rec) : wanted_as_new(r, en);
+	if (rc == 0)
+		rc = inode_settle(r->ids->work, en->fd, &en->st, r->access, r->def);
+	if (rc == 0 && extra != 0)
+		rc = inode_chmod(en->fd, extra | acl_to_mode(r->access));
+	return rc;
+}
+
+static int take_and_disable(struct reclaim *r, struct walk_entry *en)
+{
+	int rc = inode_chown(en->fd, &en->st, r->ids->owner, r->ids->owner_gid);
+
+	return rc != 0 || S_ISLNK(en->st.st_mode) ? rc : inode_disable(r->ids->work, en->fd);
+}
+
+static int remove_entry(struct reclaim *r, struct walk_entry *en, const char *why)
+{
+	if (unlinkat(en->dir_fd, en->name, 0) != 0 && errno != ENOENT)
+		return -errno;
+	return changes_note(r->out, en->dir, en->name, why);
+}
+
+/* At or below a .git in a zone. */
+static int take_dot_git(struct reclaim *r, struct walk_entry *en)
+{
+	bool top = (en->cookie.bits & RECLAIM_DOT_GIT) == 0;
+	int rc;
+
+	if (top && !S_ISDIR(en->st.st_mode))
+		return remove_entry(r, en, "made by the agent, and git would follow it: removed");
+	if (r->ids->owner == 0 && strcmp(en->name, "HEAD") == 0 && !S_ISDIR(en->st.st_mode))
+		return remove_entry(r, en, "made by the agent in a .git: removed, because no mode stops a root owner's git");
+	rc = take_and_disable(r, en);
+	if (rc == 0 && top)
+		rc = changes_note(r->out, en->dir, en->name, "a repository made by the agent: made unusable (mode 0), look into it "
+		                  "and delete it");
+	return rc;
+}
+
+static int take(struct reclaim *r, struct walk_entry *en, const struct snap_rec *rec)
+{
+	int rc;
+
+	if ((en->cookie.bits & RECLAIM_PLAIN) != 0)
+		return inode_chown(en->fd, &en->st, r->ids->owner, r->ids->owner_gid);
+	if ((en->cookie.bits & RECLAIM_DOT_GIT) != 0 || tree_is_dot_git(en->name))
+		return take_dot_git(r, en);
+	switch (en->st.st_mode & S_IFMT) {
+	case S_IFLNK:
+		return inode_chown(en->fd, &en->st, r->ids->owner, r->ids->owner_gid);
+	case S_IFREG:
+	case S_IFDIR:
+		return take_ordinary(r, en, rec);
+	default:
+		rc = take_and_disable(r, en);
+		return rc != 0 ? rc : changes_note(r->out, en->dir, en->name, "a pipe, socket or device made by the agent: made "
+		                                   "unusable (mode 0)");
+	}
+}
+
+int reclaim_take(struct reclaim *r, struct walk_entry *en, const struct snap_rec *rec, struct err *e)
+{
+	int rc = walk_open(en);
+
+	if (rc == -ENOENT)
+		return WALK_SKIP;
+	if (rc == 0)
+		rc = take(r, en, rec);
+	if (rc != 0)
+		return tree_entry_fail("cannot take back", en->dir, en->name, rc, e);
+	r->taken++;
+	if (tree_is_dot_git(en->name))
+		en->child.bits |= RECLAIM_DOT_GIT;
+	return S_ISDIR(en->st.st_mode) ? WALK_DESCEND : WALK_SKIP;
+}

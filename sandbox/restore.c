@@ -1,0 +1,138 @@
+/* Puts a project back as it was before the first flip: everything in it that has a trace of ours, wherever it is now, because a
+ * person may have moved it. Needs no policy: what to do stands on the inodes.
+ *
+ * Goes on after an entry that fails, and can be cut short and begun again at any point. */
+#include "sandbox/tree_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/fd.h"
+
+struct restore {
+	struct tree_ids *ids;
+	struct reclaim reclaim;
+	uint64_t restored;
+	int first_rc;            /* of the first failure */
+	struct err first;
+};
+
+/* Keeps the first failure and lets the walk go on. */
+static int failed(struct restore *r, int rc, const struct err *e)
+{
+	if (r->first_rc == 0) {
+		r->first_rc = rc;
+		r->first = *e;
+	}
+	return WALK_SKIP;
+}
+
+/* A role's HOME and scratch, and the root's repository, are the owner's to arrange: only their ownership is ours. */
+static void mark_plain(struct walk_entry *en)
+{
+	if (en->dir->len == 0 && (str_eq(en->name, ".git") || str_eq(en->name, ".stint")))
+		en->child.bits |= RECLAIM_PLAIN;
+}
+
+/* A file that the warden made for a turn and nobody wrote to. 1 when it is gone now. */
+static int drop_created(struct walk_entry *en)
+{
+	if (!S_ISREG(en->st.st_mode) || en->st.st_size != 0)
+		return inode_unmark_created(en->fd);
+	return unlinkat(en->dir_fd, en->name, 0) == 0 ? 1 : -errno;
+}
+
+static int put_back(struct restore *r, struct walk_entry *en, int has)
+{
+	unsigned int before = r->ids->work->writes;
+	int rc = walk_open(en);
+
+	if (rc == 0 && (has & INODE_CREATED) != 0)
+		rc = drop_created(en);
+	if (rc == 0)
+		rc = inode_restore(r->ids->work, en->fd, &en->st, &r->ids->who);
+	if (rc == 1 || r->ids->work->writes != before)
+		r->restored++;
+	return rc < 0 && rc != -ENOENT ? rc : 0;
+}
+
+static int visit(void *ctx, struct walk_entry *en, struct err *e)
+{
+	struct restore *r = ctx;
+	const struct snap_rec *rec = reclaim_lookup(&r->reclaim, en);
+	int next = WALK_DESCEND;
+	int has;
+	int rc;
+
+	(void)e;
+	if (en->mount)
+		return WALK_SKIP;
+	mark_plain(en);
+	if (ids_is_agent(r->ids, en->st.st_uid)) {
+		struct err one = {0};
+
+		next = reclaim_take(&r->reclaim, en, rec, &one);
+		if (next < 0)
+			return failed(r, next, &one) == WALK_SKIP && S_ISDIR(en->st.st_mode) ? WALK_DESCEND : WALK_SKIP;
+	}
+	if (S_ISLNK(en->st.st_mode))
+		return WALK_SKIP;
+	has = inode_peek(r->ids->work, en->dir_fd, en->name);
+	rc = has > 0 && (has & INODE_OURS) != 0 ? put_back(r, en, has) : has == -ENOENT || has > 0 ? 0 : has;
+	if (rc != 0) {
+		struct err one = {0};
+
+		(void)tree_entry_fail("cannot restore", en->dir, en->name, rc, &one);
+		(void)failed(r, rc, &one);
+	}
+	return next;
+}
+
+static int enter(void *ctx, const struct walk_dir *d, struct err *e)
+{
+	struct restore *r = ctx;
+
+	return reclaim_enter(&r->reclaim, d, e);
+}
+
+static int restore_root(struct restore *r, int root_fd, struct err *e)
+{
+	AUTO_FD fd = openat(root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	unsigned int before = r->ids->work->writes;
+	const struct buf none = {0};
+	struct stat st;
+	int rc = 0;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = inode_restore(r->ids->work, fd, &st, &r->ids->who);
+	if (r->ids->work->writes != before)
+		r->restored++;
+	return rc == 0 ? 0 : tree_entry_fail("cannot restore", &none, "", rc, e);
+}
+
+int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const char *snapshot_name, uint64_t *ret_restored,
+                struct err *e)
+{
+	static const struct walk_ops ops = {.visit = visit, .enter = enter};
+	const struct walk_cookie cookie = {0, 0, ZONES_NONE};
+	struct restore r = {.ids = ids};
+	int rc = reclaim_begin(&r.reclaim, ids, NULL, journal_fd, snapshot_name, e);
+
+	if (rc == 0)
+		rc = walk_tree(root_fd, "", cookie, &ops, &r, e);
+	if (rc == 0)
+		rc = restore_root(&r, root_fd, e);
+	if (rc == 0 && r.first_rc != 0) {
+		rc = r.first_rc;
+		if (e != NULL)
+			*e = r.first;
+	}
+	if (ret_restored != NULL)
+		*ret_restored = r.restored + r.reclaim.taken;
+	reclaim_done(&r.reclaim);
+	return err_stop(e, rc == 0 ? 0 : STOP_CONFINE, rc);
+}
