@@ -1,0 +1,119 @@
+/* The end of a task: commit holding the ticked TASKS.md, HEAD, TASKS.md on disk, the user's index, push. A cut
+ * sequence is completed by the next run. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "orchestrator/loop.h"
+
+#define PUSH_DEADLINE_MS 120000u
+
+/* What is left once HEAD holds the commit. */
+static int after_head(struct loop *l, const struct tasks *t, const struct task *task, const char *oid, const struct buf *paths,
+                      struct err *e)
+{
+	int rc = tasks_tick(l->root_fd, t, task, e);
+
+	if (rc == 0)
+		rc = record_commit_step(l->record, RECORD_COMMIT_TICKED, oid, e);
+	if (rc == 0)
+		rc = repo_refresh_index(l->repo, paths->data, paths->len, e);
+	if (rc == 0)
+		rc = record_commit_step(l->record, RECORD_COMMIT_DONE, oid, e);
+	return rc;
+}
+
+static int push(struct loop *l, struct err *e)
+{
+	if (l->config->commit_push == NULL)
+		return 0;
+	if (repo_push(l->repo, l->config->commit_push, PUSH_DEADLINE_MS, e) != 0)
+		return err_wrap(e, "the task is committed, but not pushed");
+	report_note(&l->report, REPORT_PLAIN, "pushed to %s", l->config->commit_push);
+	return 0;
+}
+
+static int commit(struct loop *l, const struct tasks *t, const struct task *task, unsigned int iterations, const char *suite,
+                  char oid[REPO_OID_SIZE], struct buf *paths, struct err *e)
+{
+	AUTO_FREE char *ticked = tasks_ticked_bytes(t, task);
+	struct repo_commit_request q = {
+		.zones = l->zones,
+		.n_zones = l->n_zones,
+		.paths = l->candidates.data,
+		.paths_len = l->candidates.len,
+		.tasks = ticked,
+		.tasks_len = t->n_bytes,
+		.title = l->title,
+		.author = l->config->commit_author,
+		.run = record_id(l->record),
+		.iterations = iterations,
+		.suite = suite,
+	};
+
+	if (ticked == NULL)
+		return err_stop(e, STOP_RECORD, err_errno(e, ENOMEM, "cannot commit"));
+	return repo_commit(l->repo, &q, oid, paths, e);
+}
+
+int finish_task(struct loop *l, unsigned int iterations, const char *suite, struct err *e)
+{
+	AUTO_BUF struct buf paths = {0};
+	char oid[REPO_OID_SIZE] = "";
+	const struct task *task = NULL;
+	struct tasks t = {0};
+	int rc = loop_find_task(l, &t, &task, e);
+
+	if (rc == 0)
+		rc = commit(l, &t, task, iterations, suite, oid, &paths, e);
+	if (rc == 0)
+		rc = record_commit_step(l->record, RECORD_COMMIT_HEAD, oid, e);
+	if (rc == 0)
+		rc = after_head(l, &t, task, oid, &paths, e);
+	tasks_done(&t);
+	if (rc != 0)
+		return err_stop(e, STOP_RECORD, rc);
+	l->n_commits++;
+	report_note(&l->report, REPORT_GOOD, "committed %.10s after %u iteration%s, suite: %s", oid, iterations,
+	            iterations == 1 ? "" : "s", suite);
+	return push(l, e);
+}
+
+int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
+{
+	AUTO_BUF struct buf paths = {0};
+	char oid[REPO_OID_SIZE] = "";
+	const struct task *task = NULL;
+	struct tasks t = {0};
+	bool found = false;
+	int rc;
+
+	*ret_completed = false;
+	if (!l->resume.unfinished || l->resume.title == NULL)
+		return 0;
+	rc = repo_find_task_commit(l->repo, l->resume.id, l->resume.title, &found, oid, &paths, e);
+	if (rc != 0 || !found)
+		return rc;
+	l->title = strdup(l->resume.title);
+	if (l->title == NULL)
+		return err_errno(e, ENOMEM, "resume");
+	l->resume.unfinished = false;
+	*ret_completed = true;
+	report_line(&l->report, REPORT_PLAIN, "run %s had committed %.10s and was cut: completing it", l->resume.id, oid);
+	rc = record_task_begin(l->record, l->resume.title, l->resume.line, e);
+	if (rc == 0)
+		rc = record_commit_step(l->record, RECORD_COMMIT_HEAD, oid, e);
+	if (rc != 0)
+		return rc;
+	if (loop_find_task(l, &t, &task, NULL) == 0)
+		rc = after_head(l, &t, task, oid, &paths, e);
+	else /* ticked already */
+		rc = repo_refresh_index(l->repo, paths.data, paths.len, e);
+	tasks_done(&t);
+	if (rc == 0)
+		rc = record_commit_step(l->record, RECORD_COMMIT_DONE, oid, e);
+	if (rc == 0)
+		rc = record_task_end(l->record, "pass", e);
+	return rc;
+}

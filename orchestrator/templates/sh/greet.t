@@ -1,0 +1,1 @@
+is "greets by name" "Hello, Ada!" "$(sh src/greet Ada)"
