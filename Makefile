@@ -1,0 +1,169 @@
+# stint: one non-recursive Makefile.
+#
+#   sudo make demo      installs what is missing, builds, runs the whole loop on an example
+#   sudo make check     installs what is missing, builds, runs every test
+#
+# BUILD names the tree of a build; SAN=1 builds with ASan and UBSan.
+
+prefix      ?= /usr/local
+bindir      ?= $(prefix)/bin
+libexecdir  ?= $(prefix)/libexec/stint
+datadir     ?= $(prefix)/share/stint
+mandir      ?= $(prefix)/share/man
+DESTDIR     ?=
+BUILD       ?= build
+CC          ?= cc
+VERSION     := 0.1.0
+
+# ---------------------------------------------------------------------- what is missing
+DEPS_BUILD := gcc make pkg-config libc6-dev linux-libc-dev libacl1-dev libseccomp-dev libcmark-dev \
+              libgit2-dev libyaml-dev libjansson-dev ca-certificates
+DEPS_CHECK := clang libcmocka-dev acl git python3 shellcheck cppcheck universal-ctags procps sqlite3
+DEPS_DEMO  := git acl
+
+Q := $(if $(V),,@)
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wvla -Wswitch-enum -Wstrict-prototypes -Wmissing-prototypes
+WERROR ?=
+HARDEN := -fstack-protector-strong -fPIE -D_FORTIFY_SOURCE=2
+LDHARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+OPT    := -O2 -g
+ifeq ($(SAN),1)
+OPT    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+HARDEN := -fPIE
+LDHARDEN := -pie -fsanitize=address,undefined
+endif
+CPPFLAGS += -D_GNU_SOURCE -DSTINT_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
+CFLAGS   += -std=gnu11 $(OPT) $(WARN) $(WERROR) $(HARDEN) -MMD -MP
+LDFLAGS  += $(LDHARDEN)
+
+# ---------------------------------------------------------------------- who is made of what
+BASE   := base/err.c base/fd.c base/str.c base/log.c
+WIRE   := protocol/frames.c protocol/policy.c roles/role.c roles/path.c
+# Root code: everything the warden links. libc and libacl only.
+WARDEN := $(BASE) $(WIRE) sandbox/warden_main.c sandbox/warden_loop.c sandbox/prove.c \
+          sandbox/users.c sandbox/zones.c sandbox/acl.c sandbox/inode.c sandbox/walk.c sandbox/links.c sandbox/ids.c \
+          sandbox/changes.c sandbox/flip.c sandbox/reclaim.c sandbox/compare.c sandbox/snapshot.c sandbox/journal.c \
+          sandbox/restore.c sandbox/start.c sandbox/sweep.c sandbox/tree.c \
+          sandbox/spawn.c sandbox/view.c sandbox/newroot.c sandbox/place.c sandbox/mnt.c sandbox/cover.c sandbox/turn_dirs.c \
+          sandbox/command.c sandbox/init.c sandbox/agent_side.c sandbox/identity.c sandbox/cgroup.c sandbox/killall.c
+# The guard: libc only.
+GUARD  := $(BASE) sandbox/guard_main.c sandbox/guard_options.c sandbox/guard_prompt.c sandbox/guard_confine.c \
+          sandbox/guard_summary.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c
+FRONT  := $(BASE) orchestrator/front_main.c
+# Everything that parses.
+COORD  := $(BASE) $(WIRE) $(filter-out orchestrator/front_main.c,$(wildcard orchestrator/*.c)) \
+          $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c
+COORD  := $(sort $(COORD))
+PROGRAMS := stint stint-coordinator stint-warden stint-guard
+
+pc = $(shell pkg-config $(1) 2>/dev/null)
+COORD_CFLAGS := $(call pc,--cflags libgit2 yaml-0.1 jansson libcmark)
+COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark)
+
+objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+all: $(addprefix $(BUILD)/bin/,$(PROGRAMS))
+
+$(BUILD)/obj/orchestrator/%.o $(BUILD)/obj/protocol/%.o: CPPFLAGS += $(COORD_CFLAGS)
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC  $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+# What .incbin takes in (base/embed.h) is no header: make is told by name.
+$(BUILD)/obj/roles/prompts.o: $(wildcard roles/prompts/*.md)
+$(BUILD)/obj/orchestrator/templates.o: $(wildcard orchestrator/templates/*/*)
+
+$(BUILD)/bin/stint: $(call objs,$(FRONT))
+$(BUILD)/bin/stint-guard: $(call objs,$(GUARD)) $(BUILD)/obj/gen/filter_data.o
+$(BUILD)/bin/stint-warden: LDLIBS += -lacl
+$(BUILD)/bin/stint-warden: $(call objs,$(WARDEN))
+$(BUILD)/bin/stint-coordinator: LDLIBS += $(COORD_LIBS)
+$(BUILD)/bin/stint-coordinator: $(call objs,$(COORD))
+$(addprefix $(BUILD)/bin/,$(PROGRAMS)):
+	@mkdir -p $(@D)
+	@echo "  LD  $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
+
+# The baseline filters are compiled once, here, from the tables in sandbox/sets.c; the guard only loads them.
+$(BUILD)/gen_filter: sandbox/gen_filter.c sandbox/sets.c sandbox/sets.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $(LDFLAGS) -o $@ sandbox/gen_filter.c sandbox/sets.c -lseccomp
+$(BUILD)/gen/filter_data.c: $(BUILD)/gen_filter
+	@mkdir -p $(@D)
+	$(Q)$(BUILD)/gen_filter > $@.new && mv $@.new $@
+$(BUILD)/obj/gen/filter_data.o: $(BUILD)/gen/filter_data.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+# ---------------------------------------------------------------------- tests
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT     := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRC))
+TEST_OBJ := $(call objs,$(filter-out %_main.c orchestrator/main.c,$(sort $(WARDEN) $(GUARD) $(COORD)))) $(BUILD)/obj/gen/filter_data.o
+HELPERS_SRC := $(wildcard tests/attack/*.c tests/e2e/*.c)
+HELPERS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(HELPERS_SRC))
+
+$(BUILD)/obj/tests/unit/%.o: CPPFLAGS += $(COORD_CFLAGS)
+$(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(TEST_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LD  $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka -lacl $(COORD_LIBS)
+$(HELPERS): $(BUILD)/tests/%: tests/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -I. -std=gnu11 -O1 -g -Wall -Wextra -MMD -MP -pthread -o $@ $<
+
+tests-built: all $(UNIT) $(HELPERS)
+
+# ---------------------------------------------------------------------- what people call
+deps-build:
+	@tests/deps $(DEPS_BUILD)
+deps-check:
+	@tests/deps $(DEPS_BUILD) $(DEPS_CHECK)
+deps-demo:
+	@tests/deps $(DEPS_BUILD) $(DEPS_DEMO)
+
+# A second make, because pkg-config answers only after its packages are there.
+demo: deps-demo
+	@$(MAKE) --no-print-directory -s all
+	@examples/hands-off/demo $(CURDIR)/$(BUILD)/bin
+
+check: deps-check
+	@$(MAKE) --no-print-directory -s lint check-layers WERROR=-Werror
+	@$(MAKE) --no-print-directory -s tests-built WERROR=-Werror
+	@$(MAKE) --no-print-directory -s tests-built SAN=1 BUILD=$(BUILD)/san WERROR=-Werror
+	@BUILD=$(BUILD) tests/run
+
+check-agents: deps-check
+	@$(MAKE) --no-print-directory -s all
+	@BUILD=$(BUILD) tests/agents/run
+
+check-layers:
+	@BUILD=$(BUILD) tests/check-layers
+
+lint:
+	@$(MAKE) --no-print-directory -s all CC=clang BUILD=$(BUILD)/clang WERROR=-Werror
+	@tests/lint
+
+bench: all
+	@BUILD=$(BUILD) tests/bench/run
+
+install: all
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libexecdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 $(DESTDIR)$(datadir)
+	install -m 755 $(BUILD)/bin/stint $(DESTDIR)$(bindir)/stint
+	install -m 755 $(addprefix $(BUILD)/bin/,stint-coordinator stint-warden stint-guard) $(DESTDIR)$(libexecdir)/
+	cp -R examples $(DESTDIR)$(datadir)/
+	for m in $(wildcard man/*.1); do install -m 644 $$m $(DESTDIR)$(mandir)/man1/; done
+	for m in $(wildcard man/*.5); do install -m 644 $$m $(DESTDIR)$(mandir)/man5/; done
+
+uninstall:
+	rm -f $(DESTDIR)$(bindir)/stint $(addprefix $(DESTDIR)$(libexecdir)/,stint-coordinator stint-warden stint-guard)
+	rm -f $(addprefix $(DESTDIR)$(mandir)/man1/,$(notdir $(wildcard man/*.1))) $(addprefix $(DESTDIR)$(mandir)/man5/,$(notdir $(wildcard man/*.5)))
+	rm -rf $(DESTDIR)$(datadir)
+	-rmdir $(DESTDIR)$(libexecdir)
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+.PHONY: all demo check check-agents check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
+.DELETE_ON_ERROR:

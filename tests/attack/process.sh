@@ -1,0 +1,170 @@
+#!/bin/bash
+# Processes, descriptors, identity, kernel interfaces, sockets.
+# shellcheck source=tests/attack/lib.sh
+. "$(dirname "$0")/lib.sh"
+arena
+
+in_turn() { turn developer "$@"; }
+control_and() { refused "$1" "$2" in_turn bin/try native -- in_turn bin/try "${@:3}"; }
+
+attack_leftover_process() {
+    # shellcheck disable=SC2016 # runs inside
+    run turn developer sh -c '(setsid sh -c "sleep 1; while :; do echo alive >>src/alive; sleep 0.1; done" &) ; sleep 1.5; wc -l <src/alive'
+    [ "${OUT:-0}" -gt 0 ] || { fail "a process that left its session outlives the turn" "the control failed: it never ran" "$OUT $ERR"; return; }
+    local n
+    n=$(wc -l <"$P/src/alive") && sleep 1
+    is "$(wc -l <"$P/src/alive") $(agent_processes)" "$n 0" "a process that left its session ends with the turn"
+    rm -f "$P/src/alive"
+}
+attack_open_descriptor() {
+    turn developer sh -c '(setsid sh -c "exec 3<src/code.txt; sleep 600" &); sleep 0.3' >/dev/null
+    is "$(agent_processes)" 0 "an open descriptor does not outlive the turn"
+}
+attack_double_fork_holds_pipe() {
+    local start=$SECONDS
+    run turn developer sh -c '(setsid sleep 600 &) ; echo done'
+    if [ "$OUT" = "done" ] && [ $((SECONDS - start)) -lt 30 ]; then pass "a child that holds the pipe does not keep the turn open"; else fail "a child that holds the pipe" "$OUT $ERR"; fi
+}
+attack_ignores_signals() {
+    run turn developer sh -c 'trap "" TERM INT HUP; (trap "" TERM INT HUP; setsid sleep 600 &); exit 0'
+    is "$RC $(agent_processes)" "0 0" "ignored signals keep nobody alive"
+}
+attack_descriptors() {
+    exec 9</etc/hostname
+    # shellcheck disable=SC2016 # runs inside
+    run turn developer sh -c 'for f in /proc/self/fd/*; do n=${f##*/}; [ -e "$f" ] && echo "$n"; done | sort -n | tr "\n" " "'
+    exec 9<&-
+    like "$OUT" '^0 1 2 ([0-9]+ )?$' "no descriptor of ours reaches the command"
+}
+attack_groups() {
+    run turn developer id -G
+    is "$OUT" "$(id -g "$AGENT")" "no supplementary group"
+}
+attack_secret_environment() {
+    export SECRET_OF_CALLER=hunter2
+    run turn developer env
+    unset SECRET_OF_CALLER
+    if [[ $OUT != *STINT_ROLE=developer* ]]; then fail "the caller's environment" "the control failed" "$OUT"; else unlike "$OUT" 'hunter2' "the caller's environment stays outside"; fi
+}
+attack_controlling_terminal() { refused "no controlling terminal" 'No such device or address' in_turn sh -c ': </dev/null' -- in_turn sh -c ': </dev/tty'; }
+attack_stdin() {
+    run turn developer sh -c 'cat; echo end'
+    is "$OUT" "end" "standard input is empty, nothing waits"
+}
+attack_root_again() { control_and "root comes back" 'Operation not permitted' setuid0; }
+attack_capabilities() {
+    run turn developer grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status
+    is "$(awk '{print $2}' <<<"$OUT" | sort -u)" 0000000000000000 "every capability set is empty"
+}
+attack_no_new_privs() {
+    run turn developer grep NoNewPrivs /proc/self/status
+    is "$(awk '{print $2}' <<<"$OUT")" 1 "no_new_privs is set"
+}
+attack_pid_namespace() {
+    # shellcheck disable=SC2016 # runs inside
+    run turn developer sh -c 'ls -d /proc/[0-9]* | wc -l'
+    if [ "$RC" -eq 0 ] && [ "$OUT" -gt 0 ] && [ "$OUT" -lt 12 ]; then pass "it sees its own processes only"; else fail "it sees its own processes only" "$OUT"; fi
+}
+attack_kill_outside() {
+    sleep 600 &
+    local pid=$!
+    # shellcheck disable=SC2016 # runs inside
+    refused "a process outside cannot be signalled" 'No such process|Operation not permitted' in_turn sh -c 'bin/try kill $$ 0' -- in_turn bin/try kill "$pid" 9
+    kill "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+}
+attack_kill_init() { refused "init cannot be signalled" 'Operation not permitted' in_turn bin/try native -- in_turn bin/try kill 1 9; }
+attack_init_environment() { refused "init's environment" 'Permission denied' in_turn cat /proc/self/environ -- in_turn cat /proc/1/environ; }
+attack_init_memory() { refused "init's memory" 'Permission denied' in_turn sh -c 'head -c1 /proc/self/maps' -- in_turn cat /proc/1/maps; }
+attack_ptrace() { control_and "ptrace" 'Operation not permitted' ptrace; }
+attack_userns() { control_and "a user namespace" 'Operation not permitted' userns; }
+attack_mount() { control_and "mount" 'Operation not permitted' mount src; }
+attack_umount_cover() { control_and "lifting a cover" 'Operation not permitted' umount tests; }
+attack_userns_umount_cover() {
+    LAYERS=acl,landlock
+    refused "lifting a cover from a user namespace, without seccomp" 'Invalid argument|Operation not permitted|Permission denied' \
+        in_turn bin/try native -- in_turn unshare -Urm umount -l "$P/tests"
+    LAYERS=''
+}
+attack_chroot() { control_and "chroot" 'Operation not permitted' chroot; }
+attack_iouring() { control_and "io_uring" 'Operation not permitted|Function not implemented' iouring; }
+attack_bpf() { control_and "bpf" 'Operation not permitted' bpf; }
+attack_keyring() { control_and "the kernel's keyring" 'Operation not permitted|Function not implemented' keyctl; }
+attack_userfaultfd() { control_and "userfaultfd" 'Operation not permitted|Function not implemented' userfaultfd; }
+attack_perf() { control_and "perf events" 'Operation not permitted' perf; }
+attack_clone3() { refused "clone3 is not there, threads are" 'Function not implemented' in_turn bin/try thread -- in_turn bin/try clone3; }
+attack_tiocsti() { refused "typing into a terminal" 'Operation not permitted' in_turn bin/try winsize -- in_turn bin/try tiocsti; }
+attack_tiocsti_high_bits() { refused "typing into a terminal with high bits set" 'Operation not permitted' in_turn bin/try winsize -- in_turn bin/try tiocsti-high; }
+attack_x32() { control_and "the x32 door" 'Function not implemented|Bad system call' x32; }
+attack_int80() {
+    local rc=0 out
+    out=$(in_turn bin/try int80 2>&1) || rc=$?
+    if ! in_turn bin/try native >/dev/null 2>&1; then
+        fail "the i386 door" "the control failed"
+    elif [ "$rc" -ne 0 ]; then
+        pass "the i386 door is shut (exit $rc)"
+    else
+        fail "the i386 door" "$out"
+    fi
+}
+attack_raw_socket() { refused "a raw socket" 'Operation not permitted|not supported|Permission denied' in_turn bin/try socket 2 1 0 -- in_turn bin/try socket 2 3 1; }
+attack_packet_socket() { refused "a packet socket" 'Operation not permitted|not supported' in_turn bin/try socket 1 1 0 -- in_turn bin/try socket 17 3 0; }
+attack_vsock() { refused "a vsock" 'Operation not permitted|not supported' in_turn bin/try socket 1 1 0 -- in_turn bin/try socket 40 1 0; }
+attack_netlink_audit() { refused "a netlink socket other than route" 'Operation not permitted|not supported' in_turn bin/try socket 16 3 0 -- in_turn bin/try socket 16 3 9; }
+attack_loopback_of_host() {
+    python3 -c 'import socket,time; s=socket.create_server(("127.0.0.1",38471)); time.sleep(600)' &
+    local pid=$!
+    sleep 0.7
+    refused "a server on the host's loopback" 'Connection refused|Network is unreachable' "$TRY" connect 38471 -- in_turn bin/try connect 38471
+    kill "$pid"
+    wait "$pid" 2>/dev/null
+}
+attack_host_socket() {
+    python3 -c 'import socket,time,os
+s=socket.socket(socket.AF_UNIX); s.bind("/run/stint-attack.sock"); os.chmod("/run/stint-attack.sock",0o777); s.listen(); time.sleep(600)' &
+    local pid=$!
+    sleep 0.7
+    refused "a socket of the host's /run" 'No such file or directory' "$TRY" unix /run/stint-attack.sock -- in_turn bin/try unix /run/stint-attack.sock
+    kill "$pid"
+    wait "$pid" 2>/dev/null
+    rm -f /run/stint-attack.sock
+}
+attack_abstract_socket() {
+    python3 -c 'import socket,time
+s=socket.socket(socket.AF_UNIX); s.bind("\0stint-attack"); s.listen(); time.sleep(600)' &
+    local pid=$!
+    sleep 0.7
+    refused "an abstract socket of the host" 'Connection refused|Operation not permitted' "$TRY" unix @stint-attack -- in_turn bin/try unix @stint-attack
+    kill "$pid"
+    wait "$pid" 2>/dev/null
+}
+attack_other_home() {
+    # shellcheck disable=SC2016 # runs inside
+    turn developer sh -c 'echo secret >"$HOME/note"' >/dev/null
+    # shellcheck disable=SC2016 # runs inside
+    refused "another role's HOME" 'No such file' turn developer sh -c 'cat "$HOME/note"' -- turn tester sh -c 'cat "$HOME/note"'
+}
+attack_runner_home_is_fresh() {
+    # shellcheck disable=SC2016 # runs inside
+    refused "the suite's HOME of an earlier run" 'No such file' turn runner sh -c 'echo x >"$HOME/poison" && cat "$HOME/poison"' -- turn runner sh -c 'cat "$HOME/poison"'
+}
+attack_tmp_of_other_turn() {
+    refused "/tmp of an earlier turn" 'No such file' turn developer sh -c 'echo x >/tmp/drop && cat /tmp/drop' -- turn tester cat /tmp/drop
+}
+attack_tmp_of_host() {
+    echo secret >/tmp/stint-attack-note && chmod 644 /tmp/stint-attack-note
+    refused "/tmp of the host" 'No such file' cat /tmp/stint-attack-note -- turn developer cat /tmp/stint-attack-note
+    rm -f /tmp/stint-attack-note
+}
+attack_fork_bomb() {
+    sed -i 's/^suite:/limits: {processes: 64}\nsuite:/' "$P/stint.yaml"
+    # shellcheck disable=SC2016 # runs inside
+    run turn developer sh -c 'i=0; while [ $i -lt 200 ]; do sleep 30 & i=$((i+1)); done; echo started'
+    like "$ERR" '[Ff]ork|Resource temporarily unavailable' "processes are bounded"
+    sed -i '/^limits:/d' "$P/stint.yaml"
+}
+attack_endless_output() {
+    run turn developer sh -c 'head -c 50000000 /dev/zero | tr "\0" x; echo end'
+    if [ "$RC" -eq 0 ] && [ "${OUT: -3}" = end ]; then pass "endless output blocks nobody"; else fail "endless output blocks nobody" "exit $RC, ${#OUT} bytes"; fi
+}
+attacks "$@"

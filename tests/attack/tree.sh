@@ -1,0 +1,117 @@
+#!/bin/bash
+# What an agent leaves in the tree: ownership, modes, ACLs, links, special files, names.
+# shellcheck source=tests/attack/lib.sh
+. "$(dirname "$0")/lib.sh"
+arena
+
+# after NAME CONDITION…: a turn has ended; the condition must hold for the tree
+state() { stat -c '%U %a %F' "$P/$1" 2>/dev/null || echo gone; }
+
+attack_owner_regrants() {
+    turn developer sh -c 'echo x >src/mine && chmod 777 src/mine' >/dev/null
+    refused "a file of its own stays closed to the next role" 'Permission denied' turn reviewer cat src/mine -- turn tester cat src/mine
+}
+attack_owner_given_back() {
+    turn developer sh -c 'mkdir src/d && echo x >src/d/f' >/dev/null
+    is "$(state src/d/f)" "$OWNER 644 regular file" "what it made belongs to the owner again"
+}
+attack_private_file() {
+    turn developer sh -c 'umask 077; echo x >src/private' >/dev/null
+    refused "a private file is opened for who may read it only" 'Permission denied' turn reviewer cat src/private -- turn tester cat src/private
+}
+attack_locked_folder() {
+    turn developer sh -c 'mkdir src/locked && echo x >src/locked/f && chmod 000 src/locked' >/dev/null
+    ok "a folder of mode 000 does not lock the reviewer out" turn reviewer cat src/locked/f
+}
+attack_foreign_acl() {
+    run turn developer sh -c 'echo x >src/shared && setfacl -m u:nobody:rwx src/shared && getfacl -c src/shared'
+    [[ $OUT == *user:nobody:rwx* ]] || { fail "an ACL entry for a stranger" "the control failed" "$OUT $ERR"; return; }
+    unlike "$(getfacl -c "$P/src/shared")" 'nobody' "an ACL entry for a stranger is dropped"
+}
+attack_foreign_default_acl() {
+    run turn developer sh -c 'mkdir src/dd && setfacl -d -m u:nobody:rwx src/dd && getfacl -c src/dd'
+    [[ $OUT == *default:user:nobody:rwx* ]] || { fail "a default ACL entry for a stranger" "the control failed" "$OUT $ERR"; return; }
+    unlike "$(getfacl -c "$P/src/dd")" 'nobody' "a default ACL entry for a stranger is dropped"
+}
+attack_user_xattr() {
+    run turn developer sh -c 'echo x >src/attr && setfattr -n user.note -v 1 src/attr && getfattr -n user.note src/attr'
+    if [ "$RC" -ne 0 ]; then fail "an extended attribute" "the control failed" "$OUT $ERR"; return; fi
+    unlike "$(getfattr -d "$P/src/attr" 2>/dev/null)" 'user.note' "an extended attribute on its own file is dropped"
+}
+attack_setuid() {
+    refused "a set-id bit" 'Operation not permitted' turn developer sh -c 'cp /bin/true src/s && bin/try chmod src/s' -- turn developer bin/try chmod-setuid src/s
+}
+attack_setuid_survives() {
+    LAYERS=acl,landlock turn developer sh -c 'cp /bin/true src/s2 && chmod 4755 src/s2' >/dev/null 2>&1
+    is "$(state src/s2)" "$OWNER 755 regular file" "a set-id bit set without seccomp is gone after the turn"
+}
+attack_device() {
+    refused "a device node" 'Operation not permitted' turn developer bin/try create src/plain -- turn developer bin/try mknod-null src/null
+}
+attack_fifo() {
+    local start=$SECONDS
+    run turn developer bin/try mkfifo src/pipe
+    if [ "$RC" -ne 0 ]; then fail "a FIFO blocks nobody" "the control failed" "$OUT $ERR"; return; fi
+    run turn reviewer ls src
+    if [ $((SECONDS - start)) -lt 20 ] && [ "$RC" -eq 0 ] && [[ $(state src/pipe) != *" 644 "* ]]; then
+        pass "a FIFO blocks nobody and is neutralised: $(state src/pipe)"
+    else
+        fail "a FIFO blocks nobody" "$(state src/pipe)" "$OUT $ERR"
+    fi
+}
+attack_planted_symlink() {
+    local out
+    out=$(mktemp -d) && echo secret >"$out/file" && chmod 600 "$out/file"
+    turn developer sh -c "ln -s $out/file src/out && ln -s $out src/outdir" >/dev/null
+    if [ -L "$P/src/out" ]; then
+        is "$(stat -c '%U %a' "$out/file")" "root 600" "a planted link is not followed by root"
+    else
+        fail "a planted link is not followed by root" "the control failed: no link"
+    fi
+    rm -rf "$out"
+}
+attack_planted_hardlink() {
+    local before
+    own sh -c 'mkdir -p store && echo x >store/pkg'
+    before=$(stat -c '%U %a' "$P/store/pkg")
+    own ln store/pkg src/pkg
+    refused "a hard link shared with another zone is not opened" 'Permission denied' turn developer bin/try open-write src/code.txt -- turn developer bin/try open-write src/pkg
+    own rm src/pkg
+    [ "$before" = "$(stat -c '%U %a' "$P/store/pkg")" ] || diag "store/pkg changed: $before"
+}
+attack_newline_name() {
+    turn developer sh -c 'printf x >"src/$(printf "a\nb\033[31m")"' >/dev/null 2>&1
+    is "$(find "$P/src" -maxdepth 1 -name 'a*' -printf '%u\n' | sort -u)" "$OWNER" "names with newline and escape are taken back"
+    find "$P/src" -maxdepth 1 -name 'a?b*' -delete
+}
+attack_invalid_utf8_name() {
+    turn developer sh -c 'printf x >"src/$(printf "z\377\376")"' >/dev/null 2>&1
+    is "$(find "$P/src" -maxdepth 1 -name 'z*' -printf '%u\n' | sort -u)" "$OWNER" "names that are not UTF-8 are taken back"
+    find "$P/src" -maxdepth 1 -name 'z*' -delete
+}
+attack_deep_tree() {
+    # shellcheck disable=SC2016 # runs inside
+    turn developer sh -c 'cd src && i=0; while [ $i -lt 400 ]; do mkdir dddddddddddddddd && cd dddddddddddddddd || exit 1; i=$((i+1)); done; echo x >deep' >/dev/null
+    is "$(cd "$P" && find src -name deep -printf '%u %d\n')" "$OWNER 401" "a path longer than PATH_MAX is taken back"
+    rm -rf "$P/src/dddddddddddddddd"
+}
+attack_mode_of_parent() {
+    refused "chmod of the zone's top" 'Operation not permitted' turn developer sh -c 'mkdir src/e && chmod 700 src/e' -- turn developer chmod 777 src
+}
+attack_chown() {
+    refused "giving a file away" 'Operation not permitted' turn developer bin/try create src/own -- turn developer bin/try chown src/own
+}
+attack_nested_git() {
+    turn developer sh -c 'mkdir -p src/sub/.git/hooks && echo x >src/sub/.git/config' >/dev/null
+    if [ -e "$P/src/sub/.git" ] && own sh -c 'cat src/sub/.git/config' >/dev/null 2>&1; then
+        fail "a planted .git is neutralised" "$(state src/sub/.git)"
+    else
+        pass "a planted .git is neutralised: $(state src/sub/.git)"
+    fi
+    rm -rf "$P/src/sub"
+}
+attack_acls_gone() {
+    stint restore -C "$P" >/dev/null
+    is "$(acl_count)" 0 "no ACL is left after the turns"
+}
+attacks "$@"
