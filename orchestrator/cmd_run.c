@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/exit.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "orchestrator/cmd.h"
 #include "orchestrator/loop.h"
@@ -96,12 +97,20 @@ static int ask(const struct config *c, bool yes, struct err *e)
 
 static int dry_run(struct cmd *c, const struct run_options *o, struct err *e)
 {
+	const struct compile_options co = {.layers = LAYER_ALL, .role = COMPILE_LOOP};
 	struct config config = {0};
+	AUTO_BUF struct buf notes = {0};
+	AUTO_FD policy = -1;
 	struct tasks t = {0};
 	int rc = cmd_root(c, o->dir, e);
 
 	if (rc == 0)
 		rc = config_load(&config, c->root_fd, false, e);
+	if (rc == 0) {
+		policy = policy_compile(&config, c->root_fd, &co, &notes, e);
+		rc = policy < 0 ? policy : 0;
+		session_warn_lines(notes.data, notes.len);
+	}
 	if (rc == 0)
 		rc = tasks_load(&t, c->root_fd, e);
 	if (rc == 0)
@@ -142,6 +151,17 @@ static int find_zones(struct loop *l, const struct policy *p, struct err *e)
 	return 0;
 }
 
+/* A task is known by its title: in the commit's trailer, in the record, after an edit. */
+static int check_titles(const struct tasks *t, struct err *e)
+{
+	for (size_t i = 0; i < t->n; i++)
+		for (size_t j = 0; j < i; j++)
+			if (t->v[i].depth == 0 && t->v[j].depth == 0 && !t->v[i].done && !t->v[j].done && str_eq(t->v[i].title, t->v[j].title))
+				return err_stop(e, STOP_USAGE, err_set(e, EEXIST, "%s:%u: an open task has the same title as the one in line %u: "
+				                                       "make them differ", TASKS_FILE, t->v[i].line, t->v[j].line));
+	return 0;
+}
+
 /* Everything that is refused before anything is started. */
 static int check_input(struct loop *l, const struct cmd *c, const struct policy *p, struct err *e)
 {
@@ -150,6 +170,8 @@ static int check_input(struct loop *l, const struct cmd *c, const struct policy 
 
 	if (rc == 0)
 		rc = tasks_check_runnable(&t, e);
+	if (rc == 0)
+		rc = check_titles(&t, e);
 	tasks_done(&t);
 	if (rc == 0)
 		rc = repo_open(&l->repo, l->root_fd, c->root_path, e);

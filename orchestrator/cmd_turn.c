@@ -174,8 +174,10 @@ int cmd_turn(struct cmd *c, int argc, char **argv)
 	co.command = o.command;
 	if (rc == 0)
 		rc = session_open(&s, c, &co, &e);
-	if (rc == 0)
+	if (rc == 0) {
+		session_warn_lines(s.notes.data, s.notes.len);
 		warn_layers(o.layers);
+	}
 	if (rc == 0)
 		rc = session_start(&s, c, &e);
 	status = rc == 0 ? run_turn(&s, c, (unsigned int)role, &o, &e) : log_err(&e, STOP_USAGE);

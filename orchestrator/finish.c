@@ -90,7 +90,7 @@ int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 	int rc;
 
 	*ret_completed = false;
-	if (!l->resume.unfinished || l->resume.title == NULL)
+	if (!l->resume.unfinished || l->resume.title == NULL || !(l->resume.iteration_passed || l->resume.step != RECORD_COMMIT_NONE))
 		return 0;
 	rc = repo_find_task_commit(l->repo, l->resume.id, l->resume.title, &found, oid, &paths, e);
 	if (rc != 0 || !found)

@@ -11,6 +11,7 @@
 #include "base/exit.h"
 #include "base/fd.h"
 #include "orchestrator/agent.h"
+#include "orchestrator/denials.h"
 #include "orchestrator/loop.h"
 #include "orchestrator/prompt.h"
 #include "orchestrator/turn.h"
@@ -63,7 +64,7 @@ static int guard_tasks(struct round *r, const struct tasks *before, struct err *
 		rc = tasks_write(r->l->root_fd, g.bytes, g.n_bytes, e);
 	for (size_t i = 0; rc == 0 && i < g.n_note; i++) {
 		report_note(&r->l->report, REPORT_BAD, "%s", g.note[i]);
-		rc = record_event(r->l->record, "tasks_put_back", json_pack("{s:s}", "note", g.note[i]), e);
+		rc = record_event(r->l->record, "tasks-put-back", json_pack("{s:s}", "note", g.note[i]), e);
 	}
 	tasks_guarded_done(&g);
 	return rc;
@@ -89,10 +90,28 @@ static int take_changes(struct loop *l, const struct turn_result *res)
 	return rc;
 }
 
+static int find_denials(const struct turn_result *res, struct denials *d)
+{
+	const struct capture *streams[] = {&res->out, &res->err};
+
+	for (size_t i = 0; i < 2; i++) {
+		AUTO_FREE char *text = NULL;
+		size_t n = 0;
+		int rc = streams[i]->denials > 0 ? capture_read(streams[i], &text, &n) : 0;
+
+		if (rc == 0 && text != NULL)
+			rc = denials_add(d, text, n);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
 static int record_result(struct loop *l, const struct turn_result *res, const char *status, const struct verdict *v,
                          const char *why, struct err *e)
 {
 	const char *notes[2] = {why, NULL};
+	struct denials denials = {0};
 	const struct record_suite suite = {
 		.format = l->config->suite_format == SUITE_TAP ? "tap" : "exit",
 		.verified = v != NULL && v->count_verified,
@@ -111,12 +130,17 @@ static int record_result(struct loop *l, const struct turn_result *res, const ch
 		.n_changes_bytes = res->changes.records.len,
 		.stdout_bytes = res->out.total,
 		.stderr_bytes = res->err.total,
+		.denials = (const char *const *)denials.line,
 		.notes = why != NULL ? notes : NULL,
 		.verdict = v == NULL ? NULL : v->passed ? "pass" : "fail",
 		.suite = v != NULL ? &suite : NULL,
 	};
 
-	return record_turn_end(l->record, &t, e);
+	int rc = find_denials(res, &denials);
+
+	rc = rc == 0 ? record_turn_end(l->record, &t, e) : err_errno(e, -rc, "cannot keep the turn's record");
+	denials_done(&denials);
+	return rc;
 }
 
 /* What this kernel cannot enforce is said once a run. */
@@ -182,6 +206,7 @@ static int start_turn(struct round *r, unsigned int role, const char *prompt, si
 		return err_wrap(e, "%s", l->config->role[role].name);
 	}
 	l->proved[role] = true;
+	record_set_landlock_abi(l->record, res->ready.landlock_abi);
 	l->n_turns++;
 	l->n_denials += res->out.denials + res->err.denials;
 	if (say_notes(l, res->ready.notes) != 0 || take_changes(l, res) != 0 || res->capture_error != 0) {
@@ -233,6 +258,18 @@ static int agent_stop(const struct loop *l, unsigned int role, const struct agen
 	                                       l->config->role[role].name, a->why, record_turn_dir(l->record)));
 }
 
+/* What the reviewer left, as it left it, into its turn while that is open. */
+static int keep_review(struct loop *l, struct err *e)
+{
+	struct review review = {0};
+	int rc = review_load(&review, l->root_fd, e);
+
+	if (rc == 0 && review.n_bytes > 0)
+		rc = record_turn_file(l->record, "review.md", review.bytes, review.n_bytes, e);
+	review_done(&review);
+	return rc;
+}
+
 /* One try of an agent's turn. *ret_result says whether it may be tried again. */
 static int try_agent(struct round *r, unsigned int role, const struct buf *prompt, int log_fd, struct agent_result *a,
                      struct err *e)
@@ -251,7 +288,10 @@ static int try_agent(struct round *r, unsigned int role, const struct buf *promp
 	changed = (long)res.changes.n_changes;
 	report_turn_end(&l->report, res.exited.wall_ms, changed, res.out.denials + res.err.denials, verdict,
 	                a->outcome == AGENT_OK ? REPORT_PLAIN : REPORT_BAD);
-	rc = record_result(l, &res, a->outcome == AGENT_OK ? "ok" : res.interrupted ? "aborted" : a->outcome == AGENT_DEADLINE ? "deadline"
+	if (role == CONFIG_REVIEWER)
+		rc = keep_review(l, e);
+	if (rc == 0)
+		rc = record_result(l, &res, a->outcome == AGENT_OK ? "ok" : res.interrupted ? "aborted" : a->outcome == AGENT_DEADLINE ? "deadline"
 	                   : a->outcome == AGENT_NOT_STARTED ? "unconfined" : "failed", NULL, a->outcome == AGENT_OK ? NULL : a->why, e);
 	if (rc == 0 && res.interrupted)
 		rc = interrupted(e);
@@ -385,11 +425,9 @@ static int settle(struct round *r, struct iteration *ret, struct err *e)
 		return rc;
 	ret->open_findings = review.n_open;
 	ret->passed = r->verdict->passed && !review.open;
-	if (review.n_bytes > 0)
-		rc = record_turn_file(r->l->record, "review.md", review.bytes, review.n_bytes, e);
-	if (rc == 0 && ret->passed)
+	if (ret->passed)
 		rc = review_remove(r->l->root_fd, &review, e);
-	else if (rc == 0 && !review.open)
+	else if (!review.open)
 		rc = own_finding(r, e);
 	if (review.open)
 		report_note(&r->l->report, REPORT_BAD, "%zu open finding%s in REVIEW.md", review.n_open, review.n_open == 1 ? "" : "s");

@@ -2,6 +2,8 @@
  * table from subcommand to function. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,13 +62,21 @@ static bool wants_help(char **argv)
 	return false;
 }
 
+static int fd_arg(const char *word)
+{
+	char *end = NULL;
+	long n = strtol(word, &end, 10);
+
+	return end != word && *end == '\0' && n >= 0 && n <= INT_MAX ? (int)n : -1;
+}
+
 /* The warden's three leading options, all or none. Returns the number of words to skip. */
 static int take_handover(struct cmd *c, int argc, char **argv)
 {
 	if (argc < 8 || !str_eq(argv[1], "--root-fd") || !str_eq(argv[3], "--warden-fd") || !str_eq(argv[5], "--root-path"))
 		return 0;
-	c->root_fd = atoi(argv[2]);
-	c->warden_fd = atoi(argv[4]);
+	c->root_fd = fd_arg(argv[2]);
+	c->warden_fd = fd_arg(argv[4]);
 	c->root_path = argv[6];
 	(void)fcntl(c->root_fd, F_SETFD, FD_CLOEXEC);
 	(void)fcntl(c->warden_fd, F_SETFD, FD_CLOEXEC);

@@ -70,11 +70,9 @@ void session_warn_lines(const char *lines, size_t n)
 	while (lines != NULL && lines < end) {
 		const char *nl = memchr(lines, '\n', (size_t)(end - lines));
 		size_t len = nl == NULL ? (size_t)(end - lines) : (size_t)(nl - lines);
-		AUTO_BUF struct buf b = {0};
-		const char *s;
 
-		if (len > 0 && buf_add_escaped(&b, lines, len, false) == 0 && (s = buf_str(&b)) != NULL)
-			log_warn("%s", s);
+		if (len > 0)
+			log_warn("%.*s", (int)len, lines);
 		lines += len + 1;
 	}
 }

@@ -23,7 +23,7 @@ int session_open(struct session *s, const struct cmd *c, const struct compile_op
 int session_start(struct session *s, const struct cmd *c, struct err *e) MUST_CHECK;
 void session_done(struct session *s);
 
-/* Prints lines (notes) as warnings, each escaped. */
+/* Prints lines (notes, escaped by who made them) as warnings. */
 void session_warn_lines(const char *lines, size_t n);
 
 #endif

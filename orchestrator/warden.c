@@ -99,6 +99,7 @@ int warden_turn(int sock, unsigned int role, uint32_t flags, struct warden_ready
 	rc = read_memfd(fd, &ret->cells, e);
 	ret->n_cells = f.ready.n_cells;
 	ret->n_bad = f.ready.n_bad;
+	ret->landlock_abi = f.ready.landlock_abi;
 	if (f.ready.status == 0)
 		(void)snprintf(ret->notes, sizeof(ret->notes), "%.*s", (int)sizeof(f.ready.msg) - 1, f.ready.msg);
 	return rc == 0 ? ready_error(&f.ready, e) : rc;

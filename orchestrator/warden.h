@@ -19,6 +19,7 @@ struct warden_ready {
 	struct buf cells;
 	uint32_t n_cells;
 	uint32_t n_bad;
+	unsigned int landlock_abi;
 	char notes[FRAME_MSG_MAX];
 };
 void warden_ready_done(struct warden_ready *r);

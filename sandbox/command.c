@@ -121,7 +121,7 @@ static int add_outside(struct words *w, const struct spawn_spec *s)
 
 	for (size_t i = 0; rc == 0 && i < sizeof(always_writable) / sizeof(always_writable[0]); i++)
 		rc = add_grant(w, "--allow-write", always_writable[i]);
-	for (uint32_t i = 0; rc == 0 && i < role->read.n; i++)
+	for (uint32_t i = 0; rc == 0 && !spawn_proves_landlock_alone(s) && i < role->read.n; i++)
 		rc = add_grant(w, "--allow-read", policy_item(s->policy, role->read, i));
 	/* Without ports the command has a network namespace of its own, where there is only loopback. */
 	if (rc == 0 && role->n_ports == 0)

@@ -197,7 +197,7 @@ int newroot_collect(struct newroot *r, const struct spawn_spec *s, struct err *e
 
 	r->n = 0;
 	rc = collect_system(r, e);
-	for (uint32_t i = 0; rc == 0 && i < role->read.n; i++)
+	for (uint32_t i = 0; rc == 0 && !spawn_proves_landlock_alone(s) && i < role->read.n; i++)
 		rc = collect_read(r, s, policy_item(s->policy, role->read, i), e);
 	if (rc == 0 && role->n_ports > 0)
 		rc = collect_resolv(r, e);

@@ -269,9 +269,16 @@ PRINTF_LIKE(3, 4) static void note(char *msg, unsigned int size, const char *fmt
 	va_end(ap);
 }
 
-void spawn_notes(const struct policy *p, unsigned int role, unsigned int layers, char *msg, unsigned int size)
+unsigned int spawn_landlock_abi(void)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return abi > 0 ? (unsigned int)abi : 0;
+}
+
+void spawn_notes(const struct policy *p, unsigned int role, unsigned int layers, char *msg, unsigned int size)
+{
+	unsigned int abi = spawn_landlock_abi();
 	bool memory, processes;
 
 	/* Where Landlock is wanted and cannot limit TCP, stint-guard does not start the command at all. */
@@ -279,7 +286,7 @@ void spawn_notes(const struct policy *p, unsigned int role, unsigned int layers,
 		if ((layers & LAYER_LANDLOCK) == 0)
 			note(msg, size, "%s: its ports are not enforced: it can reach any host and port", p->role[role].name);
 		else if (abi < ABI_UDP)
-			note(msg, size, "%s: TCP is limited to its ports, UDP is not (needs Landlock ABI %d, here %ld)",
+			note(msg, size, "%s: TCP is limited to its ports, UDP is not (needs Landlock ABI %d, here %u)",
 			     p->role[role].name, ABI_UDP, abi);
 	}
 	cgroup_offers(&memory, &processes);

@@ -40,6 +40,13 @@ struct spawn_spec {
 	char task[256];              /* STINT_TASK, NUL-terminated */
 };
 
+/* The probe of the view alone, as the owner: it asks about the project's zones only, so the role's `read:` paths, which only
+ * an agent user may be given, stay out of that view. */
+static inline bool spawn_proves_landlock_alone(const struct spawn_spec *s)
+{
+	return s->probe_fd >= 0 && (s->layers & LAYER_ACL) == 0;
+}
+
 struct spawn {                   /* a running command; zeroed is none */
 	pid_t init;                  /* the namespace's pid 1, child of the caller */
 	int pidfd;
@@ -63,6 +70,9 @@ int spawn_wait(struct spawn *s, struct frame_exited *ret, struct err *e) MUST_CH
 /* Kills every process of uid in this pid namespace and below until none is left (bounded: 10 s, then an error with
  * a pid). uid must not be 0 and not the caller's. */
 int kill_all_of(uid_t uid, struct err *e) MUST_CHECK;
+
+/* The running kernel's Landlock ABI, 0 without. */
+unsigned int spawn_landlock_abi(void);
 
 /* Human-readable notes on what this kernel cannot enforce for the role (UDP with ports below ABI 10, no cgroup
  * memory, …), one a line, appended to msg. */

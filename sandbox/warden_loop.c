@@ -176,6 +176,7 @@ static void on_turn(struct warden *w, const union frame *f, const int *fds)
 		refuse(w, FRAME_READY, &e);
 		return;
 	}
+	answer.ready.landlock_abi = spawn_landlock_abi();
 	answer.ready.n_cells = (uint32_t)(cells.len / sizeof(struct prove_cell));
 	spawn_notes(w->policy, w->role, w->policy->layers, answer.ready.msg, sizeof(answer.ready.msg));
 	if (answer.ready.n_bad > 0)

@@ -108,18 +108,15 @@ static int become_owner(const struct passwd *pw, struct err *e)
 
 /* What the coordinator is told beside the caller's own words. */
 struct handover {
-	char root[16];
-	char sock[16];
-	char path[PATH_MAX];
+	char name[24];
+	char opt_root[16], root[16];
+	char opt_sock[16], sock[16];
+	char opt_path[16], path[PATH_MAX];
 };
 
 static void fill_args(char **args, struct handover *h, int argc, char **argv)
 {
-	static char name[] = "stint-coordinator";
-	static char opt_root[] = "--root-fd";
-	static char opt_sock[] = "--warden-fd";
-	static char opt_path[] = "--root-path";
-	char *fixed[] = {name, opt_root, h->root, opt_sock, h->sock, opt_path, h->path};
+	char *fixed[] = {h->name, h->opt_root, h->root, h->opt_sock, h->sock, h->opt_path, h->path};
 	int n = 0;
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
@@ -134,7 +131,7 @@ static void run_coordinator(const struct warden *w, const struct passwd *pw, con
 {
 	char *args[MAX_ARGS + 8];
 	int keep[] = {w->root_fd, sock};
-	struct handover h;
+	struct handover h = {"stint-coordinator", "--root-fd", "", "--warden-fd", "", "--root-path", ""};
 	sigset_t none;
 	struct err e = {0};
 
