@@ -104,8 +104,11 @@ HELPERS_SRC := $(wildcard tests/attack/*.c tests/e2e/*.c)
 HELPERS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(HELPERS_SRC))
 
 $(BUILD)/obj/tests/unit/%.o: CPPFLAGS += $(COORD_CFLAGS)
-$(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(TEST_OBJ)
+# An archive, so that a test links what it uses.
+$(BUILD)/tests/all.a: $(TEST_OBJ)
 	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(BUILD)/tests/all.a
 	@echo "  LD  $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka -lacl $(COORD_LIBS)
 $(HELPERS): $(BUILD)/tests/%: tests/%.c

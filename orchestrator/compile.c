@@ -160,7 +160,7 @@ static int add_role(struct compiler *k, size_t i, struct err *e)
 static int add_zones(struct compiler *k, int root_fd, struct err *e)
 {
 	struct zones z = {0};
-	int rc = zones_find(&z, k->c, root_fd, k->notes, e);
+	int rc = compile_zones_find(&z, k->c, root_fd, k->notes, e);
 
 	for (size_t i = 0; i < z.n && rc == 0; i++) {
 		struct policy_entry entry = {.kind = (uint8_t)z.v[i].kind, .flags = (uint8_t)z.v[i].flags};
@@ -173,7 +173,7 @@ static int add_zones(struct compiler *k, int root_fd, struct err *e)
 		else
 			k->b.p->entry[k->b.p->n_entries++] = entry;
 	}
-	zones_done(&z);
+	compile_zones_done(&z);
 	return rc;
 }
 

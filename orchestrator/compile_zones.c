@@ -23,7 +23,7 @@ struct finder {
 	struct zones z;
 };
 
-void zones_done(struct zones *z)
+void compile_zones_done(struct zones *z)
 {
 	for (size_t i = 0; i < z->n; i++)
 		free(z->v[i].path);
@@ -242,7 +242,7 @@ static int rest_row(struct finder *f, const struct config_access *row, struct er
 	return rc;
 }
 
-int zones_find(struct zones *ret, const struct config *c, int root_fd, struct buf *notes, struct err *e)
+int compile_zones_find(struct zones *ret, const struct config *c, int root_fd, struct buf *notes, struct err *e)
 {
 	struct finder f = {.c = c, .root_fd = root_fd, .notes = notes};
 	struct stat st;
@@ -258,7 +258,7 @@ int zones_find(struct zones *ret, const struct config *c, int root_fd, struct bu
 		if (str_eq(c->access[i].path, MATRIX_REST))
 			rc = rest_row(&f, &c->access[i], e);
 	if (rc != 0) {
-		zones_done(&f.z);
+		compile_zones_done(&f.z);
 		return rc;
 	}
 	*ret = f.z;

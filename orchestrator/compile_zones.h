@@ -17,7 +17,7 @@ struct zones {
 };
 
 /* Rows in the order of the file, then what "*" catches, by name. notes: one line for each row or entry that was left out. */
-int zones_find(struct zones *ret, const struct config *c, int root_fd, struct buf *notes, struct err *e) MUST_CHECK;
-void zones_done(struct zones *z);
+int compile_zones_find(struct zones *ret, const struct config *c, int root_fd, struct buf *notes, struct err *e) MUST_CHECK;
+void compile_zones_done(struct zones *z);
 
 #endif

@@ -1,6 +1,5 @@
 /* stint-coordinator: everything that parses, as the project's owner. Reads what the warden handed over, then one
  * table from subcommand to function. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -34,19 +33,6 @@ static const struct {
 };
 
 #define N_ROWS (sizeof(table) / sizeof(table[0]))
-
-int cmd_root(struct cmd *c, const char *dir, struct err *e)
-{
-	int fd;
-
-	if (c->root_fd >= 0)
-		return 0;
-	fd = open(dir != NULL ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return err_stop(e, STOP_USAGE, err_errno(e, errno, "cannot open the project %s", dir != NULL ? dir : "."));
-	c->root_fd = fd;
-	return 0;
-}
 
 static int usage(size_t row, FILE *to, int status)
 {

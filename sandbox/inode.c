@@ -132,11 +132,11 @@ static int read_pair(struct inode_work *w, const char *proc, int has, bool is_de
 	return rc;
 }
 
-/* Rule 6: base is what must come back. A mode alone needs no saving; what is saved and no longer true goes first, so that a
- * kill in between never brings it back. */
-static int save(struct inode_work *w, const struct acl *base, const char *proc, const char *name)
+/* Rule 6: base is what must come back. An access ACL that is a mode alone needs no saving, a default ACL of that form does;
+ * what is saved and no longer true goes first, so that a kill in between never brings it back. */
+static int save(struct inode_work *w, const struct acl *base, bool is_default, const char *proc, const char *name)
 {
-	if (base->n == 0 || acl_is_mode(base))
+	if (base->n == 0 || (!is_default && acl_is_mode(base)))
 		return w->saved.n == 0 ? 0 : drop(w, proc, name);
 	return w->saved.n != 0 && acl_same(base, &w->saved) ? 0 : set(w, base, proc, name);
 }
@@ -152,7 +152,7 @@ static int grant_access(struct inode_work *w, const char *proc, int has, mode_t 
 		rc = acl_grant(&w->want, &w->base, who->agents[0], perm);
 	if (rc != 0 || acl_same(&w->want, &w->cur))
 		return rc;
-	rc = save(w, &w->base, proc, X_SAVED_ACCESS);
+	rc = save(w, &w->base, false, proc, X_SAVED_ACCESS);
 	return rc != 0 ? rc : set(w, &w->want, proc, X_ACCESS);
 }
 
@@ -166,7 +166,7 @@ static int grant_default(struct inode_work *w, const char *proc, int has, const 
 		rc = acl_grant_default(&w->want, &w->base_default, who, who->agents[0], perm);
 	if (rc != 0 || acl_same(&w->want, &w->cur))
 		return rc;
-	rc = save(w, &w->base_default, proc, X_SAVED_DEFAULT);
+	rc = save(w, &w->base_default, true, proc, X_SAVED_DEFAULT);
 	return rc != 0 ? rc : set(w, &w->want, proc, X_DEFAULT);
 }
 

@@ -20,7 +20,7 @@ turn() { # ROLE CMD…
 
 # The project of this file's attacks, with the C helper where every role may run it.
 arena() {
-    project_new
+    project_new /srv
     own mkdir bin
     install -m 755 -o "$OWNER" -g "$OWNER" "$TRY" "$P/bin/try"
     commit_all arena

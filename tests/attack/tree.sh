@@ -34,9 +34,9 @@ attack_foreign_default_acl() {
     unlike "$(getfacl -c "$P/src/dd")" 'nobody' "a default ACL entry for a stranger is dropped"
 }
 attack_user_xattr() {
-    run turn developer sh -c 'echo x >src/attr && setfattr -n user.note -v 1 src/attr && getfattr -n user.note src/attr'
+    run turn developer sh -c 'echo x >src/attr && python3 -c "import os; os.setxattr(\"src/attr\", \"user.note\", b\"1\"); print(os.listxattr(\"src/attr\"))"'
     if [ "$RC" -ne 0 ]; then fail "an extended attribute" "the control failed" "$OUT $ERR"; return; fi
-    unlike "$(getfattr -d "$P/src/attr" 2>/dev/null)" 'user.note' "an extended attribute on its own file is dropped"
+    is "$(python3 -c 'import os,sys; print([n for n in os.listxattr(sys.argv[1]) if n.startswith("user.")])' "$P/src/attr")" "[]" "an extended attribute on its own file is dropped"
 }
 attack_setuid() {
     refused "a set-id bit" 'Operation not permitted' turn developer sh -c 'cp /bin/true src/s && bin/try chmod src/s' -- turn developer bin/try chmod-setuid src/s
@@ -90,8 +90,10 @@ attack_invalid_utf8_name() {
     find "$P/src" -maxdepth 1 -name 'z*' -delete
 }
 attack_deep_tree() {
-    # shellcheck disable=SC2016 # runs inside
-    turn developer sh -c 'cd src && i=0; while [ $i -lt 400 ]; do mkdir dddddddddddddddd && cd dddddddddddddddd || exit 1; i=$((i+1)); done; echo x >deep' >/dev/null
+    turn developer python3 -c 'import os
+os.chdir("src")
+for i in range(400): os.mkdir("d"*16); os.chdir("d"*16)
+open("deep","w").write("x")' >/dev/null
     is "$(cd "$P" && find src -name deep -printf '%u %d\n')" "$OWNER 401" "a path longer than PATH_MAX is taken back"
     rm -rf "$P/src/dddddddddddddddd"
 }

@@ -154,6 +154,14 @@ static long reopen_by_handle(const char *path)
 
 static long new_userns(void) { return unshare(CLONE_NEWUSER); }
 
+/* The mounts of a namespace with more privilege are locked together: a user namespace does not lift one of them. */
+static long userns_umount(const char *path)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+		return -1;
+	return umount2(path, MNT_DETACH);
+}
+
 static long arg(char **argv, int i) { return argv[i] == NULL ? 0 : strtol(argv[i], NULL, 0); }
 
 int main(int argc, char **argv)
@@ -173,6 +181,7 @@ int main(int argc, char **argv)
 	TRY("userns", new_userns());
 	TRY("mount", mount("none", argc > 2 ? argv[2] : "/tmp", "tmpfs", 0, NULL));
 	TRY("umount", umount2(argc > 2 ? argv[2] : "/tmp", MNT_DETACH));
+	TRY("userns-umount", userns_umount(argv[2]));
 	TRY("chroot", chroot("/"));
 	TRY("iouring", syscall(SYS_io_uring_setup, 1, (char[256]){0}));
 	TRY("bpf", syscall(SYS_bpf, 0, (char[128]){0}, 128));
