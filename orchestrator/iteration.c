@@ -409,10 +409,30 @@ static int run_reviewer(struct round *r, const char *findings, struct err *e)
 /* A failed suite always leaves a finding, whether the reviewer wrote one or not. */
 static int own_finding(struct round *r, struct err *e)
 {
-	AUTO_BUF struct buf text = {0};
-	int rc = verdict_finding(&text, r->verdict, r->log, r->log_len, e);
+	struct buf *text = &r->l->own_finding;
+	int rc;
 
-	return rc == 0 ? review_write(r->l->root_fd, text.data, text.len, e) : rc;
+	text->len = 0;
+	rc = verdict_finding(text, r->verdict, r->log, r->log_len, e);
+	return rc == 0 ? review_write(r->l->root_fd, text->data, text->len, e) : rc;
+}
+
+/* The coordinator's own finding falls with its reason: when the suite passes and nobody added to it, it is gone. */
+static int withdraw_finding(struct round *r, struct err *e)
+{
+	const struct buf *own = &r->l->own_finding;
+	struct review review = {0};
+	int rc;
+
+	if (!r->verdict->passed || own->len == 0)
+		return 0;
+	rc = review_load(&review, r->l->root_fd, e);
+	if (rc != 0)
+		return rc;
+	if (review.n_bytes == own->len && memcmp(review.bytes, own->data, own->len) == 0)
+		rc = review_remove(r->l->root_fd, &review, e);
+	review_done(&review);
+	return rc;
 }
 
 /* What the reviewer left decides with the suite: pass, or findings for the next iteration. */
@@ -465,6 +485,8 @@ int iteration_run(struct loop *l, unsigned int n, struct iteration *ret, struct 
 		rc = run_agent(&r, CONFIG_TESTER, review.tester_text, -1, e);
 	if (rc == 0)
 		rc = run_suite(&r, e);
+	if (rc == 0)
+		rc = withdraw_finding(&r, e);
 	if (rc == 0)
 		rc = run_reviewer(&r, review.bytes, e);
 	if (rc == 0)

@@ -12,6 +12,7 @@ void loop_done(struct loop *l)
 {
 	str_free(&l->title);
 	str_free(&l->last_failing);
+	buf_done(&l->own_finding);
 	buf_done(&l->candidates);
 	buf_done(&l->notes);
 	record_resume_done(&l->resume);
@@ -42,6 +43,7 @@ int loop_find_task(const struct loop *l, struct tasks *t, const struct task **re
 static void reset_task(struct loop *l)
 {
 	buf_done(&l->candidates);
+	buf_done(&l->own_finding);
 	str_free(&l->last_failing);
 	l->last_tree[0] = '\0';
 	l->same_failing = 0;

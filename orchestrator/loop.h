@@ -34,6 +34,7 @@ struct loop {
 	struct record_resume resume;
 
 	char *title;             /* the current task's */
+	struct buf own_finding;  /* what the coordinator wrote into REVIEW.md last, empty when nothing */
 	struct buf candidates;   /* paths changed in this task, NUL-terminated each */
 	struct buf notes;        /* what the warden could not enforce and was said already, one a line */
 	bool proved[ROLE_MAX];   /* each layer alone was proved for this role in this run */

@@ -123,12 +123,13 @@ void report_turn_end(struct report *r, uint64_t elapsed_ms, long changed, unsign
 		(void)snprintf(files, sizeof(files), "%ld changed", changed);
 	if (denials > 0)
 		(void)snprintf(refused, sizeof(refused), "%u refused", denials);
-	(void)printf("  %-11s", files);
-	if (refused[0] != '\0' || verdict[0] != '\0')
-		(void)printf("  %-10s", refused);
 	if (verdict[0] != '\0') {
-		(void)printf("  ");
+		(void)printf("  %-11s  %-10s  ", files, refused);
 		paint(r, mark, verdict);
+	} else if (refused[0] != '\0') {
+		(void)printf("  %-11s  %s", files, refused);
+	} else {
+		(void)printf("  %s", files);
 	}
 	(void)printf("\n");
 	(void)fflush(stdout);

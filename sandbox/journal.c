@@ -57,6 +57,7 @@ int journal_write(int dir_fd, const struct journal *j, struct err *e)
 	if (add_number(&b, "version", 1) != 0 || add_number(&b, "dev", j->dev) != 0 || add_number(&b, "ino", j->ino) != 0 ||
 	    add_number(&b, "owner", j->owner) != 0 || add_number(&b, "owner_gid", j->owner_gid) != 0 ||
 	    add_number(&b, "agent", j->agent) != 0 || add_number(&b, "umask", j->umask) != 0 ||
+	    add_number(&b, "flipping", j->flipping) != 0 ||
 	    buf_addf(&b, "path=%s%c", j->path, '\0') != 0)
 		return err_errno(e, ENOMEM, "cannot write the journal");
 	file_name(j, SUFFIX, name);
@@ -88,6 +89,8 @@ static int take_pair(struct journal *j, const char *key, const char *value)
 		j->agent = (uid_t)n;
 	else if (str_eq(key, "umask"))
 		j->umask = (mode_t)n & 0777;
+	else if (str_eq(key, "flipping"))
+		j->flipping = n != 0;
 	else
 		return -EINVAL;
 	return 0;

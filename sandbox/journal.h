@@ -22,6 +22,7 @@ struct journal {
 	gid_t owner_gid;
 	uid_t agent;
 	mode_t umask;
+	bool flipping;       /* false while a run only looks and pins: every entry of the agent is a person's then */
 	char path[PATH_MAX]; /* for people, and after a reboot that gave the device another number */
 };
 

@@ -14,6 +14,7 @@
 struct restore {
 	struct tree_ids *ids;
 	struct reclaim reclaim;
+	int traces;              /* enum inode_has: what makes an inode one to put back */
 	uint64_t restored;
 	int first_rc;            /* of the first failure */
 	struct err first;
@@ -80,7 +81,7 @@ static int visit(void *ctx, struct walk_entry *en, struct err *e)
 	if (S_ISLNK(en->st.st_mode))
 		return WALK_SKIP;
 	has = inode_peek(r->ids->work, en->dir_fd, en->name);
-	rc = has > 0 && (has & INODE_OURS) != 0 ? put_back(r, en, has) : has == -ENOENT || has > 0 ? 0 : has;
+	rc = has > 0 && (has & r->traces) != 0 ? put_back(r, en, has) : has == -ENOENT || has > 0 ? 0 : has;
 	if (rc != 0) {
 		struct err one = {0};
 
@@ -108,19 +109,29 @@ static int restore_root(struct restore *r, int root_fd, struct err *e)
 	if (fd < 0 || fstat(fd, &st) != 0)
 		rc = -errno;
 	if (rc == 0)
-		rc = inode_restore(r->ids->work, fd, &st, &r->ids->who);
+		rc = inode_list(r->ids->work, fd);
+	if (rc > 0)
+		rc = (rc & r->traces) == 0 ? 0 : inode_restore(r->ids->work, fd, &st, &r->ids->who);
 	if (r->ids->work->writes != before)
 		r->restored++;
 	return rc == 0 ? 0 : tree_entry_fail("cannot restore", &none, "", rc, e);
 }
 
-int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const char *snapshot_name, uint64_t *ret_restored,
+int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const struct journal *j, uint64_t *ret_restored,
                 struct err *e)
 {
 	static const struct walk_ops ops = {.visit = visit, .enter = enter};
 	const struct walk_cookie cookie = {0, 0, ZONES_NONE};
-	struct restore r = {.ids = ids};
-	int rc = reclaim_begin(&r.reclaim, ids, NULL, journal_fd, snapshot_name, e);
+	struct restore r = {.ids = ids, .traces = INODE_OURS};
+	char snapshot[SNAP_NAME_MAX];
+	int rc;
+
+	/* Before the first flip only what is saved is ours: see start.c. */
+	if (j != NULL && !j->flipping)
+		r.traces = INODE_SAVED_ACCESS | INODE_SAVED_DEFAULT;
+	if (j != NULL)
+		journal_snapshot_name(j, snapshot);
+	rc = reclaim_begin(&r.reclaim, ids, NULL, journal_fd, j != NULL ? snapshot : NULL, e);
 
 	if (rc == 0)
 		rc = walk_tree(root_fd, "", cookie, &ops, &r, e);

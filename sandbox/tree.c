@@ -157,7 +157,6 @@ void tree_free(struct tree *t)
 /* Restores what a killed run left. j: its entry. */
 static int restore_earlier(struct tree *t, const struct journal *j, struct err *e)
 {
-	char name[SNAP_NAME_MAX];
 	struct tree_ids ids;
 	int rc;
 
@@ -168,8 +167,7 @@ static int restore_earlier(struct tree *t, const struct journal *j, struct err *
 	rc = ids_init(&ids, t->ids.owner, t->ids.owner_gid, j->umask, e);
 	if (rc == 0) {
 		ids_add(&ids, j->agent);
-		journal_snapshot_name(j, name);
-		rc = restore_all(&ids, t->root_fd, t->journal_fd, name, NULL, e);
+		rc = restore_all(&ids, t->root_fd, t->journal_fd, j, NULL, e);
 	}
 	ids_done(&ids);
 	if (rc == 0)
@@ -186,12 +184,19 @@ int tree_repair(struct tree *t, struct err *e)
 		rc = restore_earlier(t, &j, e);
 	else if (rc == 1)
 		rc = 0;
-	if (rc == 0)
-		rc = start_walk(t, e);
+	t->journal.flipping = false;
 	if (rc == 0)
 		rc = journal_write(t->journal_fd, &t->journal, e);
-	if (rc == 0)
-		t->journaled = true;
+	if (rc != 0)
+		return err_stop(e, STOP_CONFINE, rc);
+	t->journaled = true;
+	rc = start_walk(t, e);
+	if (rc == 0) {
+		t->journal.flipping = true;
+		rc = journal_write(t->journal_fd, &t->journal, e);
+	}
+	if (rc != 0 && tree_restore(t, NULL) != 0)
+		return err_stop(e, STOP_CONFINE, rc); /* the journal's entry stays for `stint restore` */
 	return err_stop(e, rc == 0 ? 0 : STOP_CONFINE, rc);
 }
 
@@ -227,13 +232,11 @@ int tree_reclaim(struct tree *t, struct tree_changes *ret, struct err *e)
 
 int tree_restore(struct tree *t, struct err *e)
 {
-	char name[SNAP_NAME_MAX];
 	int rc;
 
 	if (!t->journaled)
 		return 0;
-	journal_snapshot_name(&t->journal, name);
-	rc = restore_all(&t->ids, t->root_fd, t->journal_fd, name, NULL, e);
+	rc = restore_all(&t->ids, t->root_fd, t->journal_fd, &t->journal, NULL, e);
 	if (rc == 0)
 		rc = journal_remove(t->journal_fd, &t->journal, e);
 	if (rc == 0)
@@ -268,19 +271,16 @@ static int look_at(int root_fd, const char *path, struct journal *ret, struct er
 static int restore_with(struct tree_ids *ids, const struct journal *found, int state_fd, int root_fd, int journal_fd,
                         uint64_t *ret_restored, struct err *e)
 {
-	char name[SNAP_NAME_MAX];
 	int rc;
 
-	if (found != NULL) {
+	if (found != NULL)
 		ids_add(ids, found->agent);
-		journal_snapshot_name(found, name);
-	}
 	rc = users_each(state_fd, add_account, ids, e);
 	if (rc != 0 || ids->who.n_agents == 0)
 		return rc;
 	if (ids_is_agent(ids, ids->owner))
 		return err_set(e, EPERM, "the project's folder belongs to an agent account: chown it to its owner first");
-	rc = restore_all(ids, root_fd, journal_fd, found != NULL ? name : NULL, ret_restored, e);
+	rc = restore_all(ids, root_fd, journal_fd, found, ret_restored, e);
 	return rc != 0 || found == NULL ? rc : journal_remove(journal_fd, found, e);
 }
 

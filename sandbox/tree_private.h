@@ -92,8 +92,9 @@ int reclaim_zones(struct tree *t, struct tree_changes *out, struct err *e) MUST_
 /* flip.c */
 int flip_all(struct tree *t, unsigned int role, struct err *e) MUST_CHECK;
 
-/* restore.c: puts everything below and including root_fd back. Goes on after a failure and returns the first. */
-int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const char *snapshot_name, uint64_t *ret_restored,
+/* restore.c: puts everything below and including root_fd back. Goes on after a failure and returns the first. j: the run's journal
+ * entry, or NULL when there is none. */
+int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const struct journal *j, uint64_t *ret_restored,
                 struct err *e) MUST_CHECK;
 
 /* start.c: what a run finds: takes back what agents own, pins what is a person's, refuses a .git in an open zone. */

@@ -157,11 +157,6 @@ struct dump {
 	bool ctime;
 };
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Every xattr with its value, sorted: the order in which the kernel lists them is not part of the state. */
 static int by_name(const void *a, const void *b)
 {
