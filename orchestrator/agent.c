@@ -60,7 +60,8 @@ static bool gives_up(const char *line, size_t n)
 {
 	static const char *const openings[] = {
 		"API Error", "[API Error", "✕ [API Error", "Claude AI usage limit reached", "You've hit your",
-		"Credit balance is too low", "Invalid API key", "ERROR: stream disconnected", "ERROR: unexpected status", "ERROR: exceeded retry limit",
+		"Credit balance is too low", "Invalid API key", "ERROR: stream disconnected", "ERROR: unexpected status",
+		"ERROR: exceeded retry limit",
 		"Error when talking to",
 	};
 

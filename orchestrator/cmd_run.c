@@ -178,7 +178,8 @@ static int check_input(struct loop *l, const struct cmd *c, const struct policy 
 	if (rc == 0)
 		rc = record_resume(l->root_fd, &l->resume, e);
 	if (rc == 0 && l->resume.running)
-		rc = err_stop(e, STOP_CONFINE, err_set(e, EBUSY, "run %s of this project is still running: wait for it, or stop it", l->resume.id));
+		rc = err_stop(e, STOP_CONFINE, err_set(e, EBUSY, "run %s of this project is still running: wait for it, or stop it",
+		                                       l->resume.id));
 	if (rc == 0)
 		rc = find_zones(l, p, e);
 	if (rc == 0)

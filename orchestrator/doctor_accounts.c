@@ -66,7 +66,8 @@ static bool state_directory(struct doctor_report *r, int state)
 	n = entries(state, "home", "");
 	if (n != 0)
 		doctor_add(r, DOCTOR_WARN, "home",
-		           "each role's HOME is put over it; nothing may shine through where that fails", "empty that folder", n > 0 ? "%s is not empty" : "%s cannot be read", SETUP_HOME);
+		           "each role's HOME is put over it; nothing may shine through where that fails", "empty that folder",
+		           n > 0 ? "%s is not empty" : "%s cannot be read", SETUP_HOME);
 	n = entries(state, "journal", ".project");
 	if (n > 0)
 		doctor_add(r, DOCTOR_WARN, "journal", "ACLs or owners there may still be those of a turn",

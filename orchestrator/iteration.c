@@ -270,6 +270,18 @@ static int keep_review(struct loop *l, struct err *e)
 	return rc;
 }
 
+/* The record's word for how a turn ended. */
+static const char *status_of(enum agent_outcome o)
+{
+	static const char *const words[] = {
+		[AGENT_OK] = "ok", [AGENT_FAILED] = "failed", [AGENT_QUOTA] = "failed", [AGENT_OVERLOADED] = "failed",
+		[AGENT_AUTH] = "failed", [AGENT_DEADLINE] = "deadline", [AGENT_CRASH] = "failed",
+		[AGENT_NOT_STARTED] = "unconfined", [AGENT_ABORTED] = "aborted",
+	};
+
+	return words[o];
+}
+
 /* One try of an agent's turn. *ret_result says whether it may be tried again. */
 static int try_agent(struct round *r, unsigned int role, const struct buf *prompt, int log_fd, struct agent_result *a,
                      struct err *e)
@@ -291,8 +303,7 @@ static int try_agent(struct round *r, unsigned int role, const struct buf *promp
 	if (role == CONFIG_REVIEWER)
 		rc = keep_review(l, e);
 	if (rc == 0)
-		rc = record_result(l, &res, a->outcome == AGENT_OK ? "ok" : res.interrupted ? "aborted" : a->outcome == AGENT_DEADLINE ? "deadline"
-	                   : a->outcome == AGENT_NOT_STARTED ? "unconfined" : "failed", NULL, a->outcome == AGENT_OK ? NULL : a->why, e);
+		rc = record_result(l, &res, status_of(a->outcome), NULL, a->outcome == AGENT_OK ? NULL : a->why, e);
 	if (rc == 0 && res.interrupted)
 		rc = interrupted(e);
 	turn_result_done(&res);

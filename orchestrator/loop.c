@@ -84,8 +84,8 @@ static int check_stuck(struct loop *l, const struct iteration *it, bool *ret_stu
 static int describe_stuck(const struct loop *l, struct err *e)
 {
 	if (l->same_tree >= LOOP_STUCK)
-		return err_stop(e, STOP_UNFINISHED, err_set(e, EALREADY, "stuck: %d iterations left the tree unchanged: look at REVIEW.md and "
-		                                            "`stint view`, then make the task clearer", LOOP_STUCK));
+		return err_stop(e, STOP_UNFINISHED, err_set(e, EALREADY, "stuck: %d iterations left the tree unchanged: look at REVIEW.md "
+		                                            "and `stint view`, then make the task clearer", LOOP_STUCK));
 	return err_stop(e, STOP_UNFINISHED, err_set(e, EALREADY, "stuck: the same tests failed %d times in a row: look at REVIEW.md "
 	                                            "and `stint view`, then make the task or the specification clearer", LOOP_STUCK));
 }
@@ -125,8 +125,8 @@ static int run_iterations(struct loop *l, unsigned int first, struct err *e)
 			return describe_stuck(l, e);
 	}
 	return err_stop(e, STOP_UNFINISHED,
-	                err_set(e, ETIME, "%u iterations were not enough for \"%.200s\": the work and REVIEW.md are kept: run `stint run` "
-	                        "to go on, or make the task smaller", limit, l->title));
+	                err_set(e, ETIME, "%u iterations were not enough for \"%.200s\": the work and REVIEW.md are kept: run "
+	                        "`stint run` to go on, or make the task smaller", limit, l->title));
 }
 
 /* Work of an earlier run on the same task: its dirt is ours, its numbering goes on. */

@@ -90,6 +90,15 @@ static int add_value(const struct config *c, unsigned int role, int root_fd, con
 	return -ENOENT;
 }
 
+static int unknown_placeholder(const char *role, const char *open, size_t n, struct err *e)
+{
+	AUTO_BUF struct buf b = {0};
+	const char *s = buf_add_escaped(&b, open, n < 64 ? n : 64, false) == 0 ? buf_str(&b) : NULL;
+
+	return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "the prompt of %s has an unknown placeholder %s: known are task, "
+	                                       "findings, table, iteration, suite_result, suite_log, spec_hint", role, s != NULL ? s : "?"));
+}
+
 int prompt_build(const struct config *c, unsigned int role, int root_fd, const struct prompt_facts *f, struct buf *ret,
                  struct err *e)
 {
@@ -111,9 +120,7 @@ int prompt_build(const struct config *c, unsigned int role, int root_fd, const s
 		if (rc == 0)
 			rc = add_value(c, role, root_fd, f, open + 2, (size_t)(close - open) - 2, ret);
 		if (rc == -ENOENT)
-			return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "the prompt of %s has an unknown placeholder %.*s: known are "
-			                                       "task, findings, table, iteration, suite_result, suite_log, spec_hint",
-			                                       c->role[role].name, (int)(close - open) + 2 > 64 ? 64 : (int)(close - open) + 2, open));
+			return unknown_placeholder(c->role[role].name, open, (size_t)(close - open) + 2, e);
 		s = close + 2;
 	}
 	if (rc == 0)

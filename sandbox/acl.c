@@ -285,8 +285,8 @@ static void strip(struct acl *ret, const struct acl *cur, const struct acl_who *
 		set_perm(ret, ACL_GROUP_OBJ, mask);
 }
 
-/* want: what we made of saved. A person's chmod meanwhile is done to saved as well; entries that a person changed stay, and then nothing
- * of saved can be trusted to be still meant. */
+/* want: what we made of saved. A person's chmod meanwhile is done to saved as well; entries that a person changed
+ * stay, and then nothing of saved can be trusted to be still meant. */
 static void merge(struct acl *ret, const struct acl *cur, const struct acl *want, const struct acl *saved,
                   const struct acl_who *who, bool is_default)
 {

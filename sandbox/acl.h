@@ -56,8 +56,8 @@ unsigned int acl_owner_perm(const struct acl *a);               /* of ACL_USER_O
  * old mask | perm, so nobody else's effective rights grow. 0, or -E2BIG. */
 int acl_grant(struct acl *ret, const struct acl *base, uid_t uid, unsigned int perm) MUST_CHECK;
 
-/* Rule 5: the default ACL of a folder in which uid has perm: base (or the umask's permissions where there is none), the grant, and the
- * owner with rwx, so that what an agent creates is the owner's at once. 0, or -E2BIG. */
+/* Rule 5: the default ACL of a folder in which uid has perm: base (or the umask's permissions where there is none), the
+ * grant, and the owner with rwx, so that what an agent creates is the owner's at once. 0, or -E2BIG. */
 int acl_grant_default(struct acl *ret, const struct acl *base, const struct acl_who *who, uid_t uid,
                       unsigned int perm) MUST_CHECK;
 

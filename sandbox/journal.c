@@ -175,14 +175,21 @@ int journal_find(int dir_fd, dev_t dev, ino_t ino, const char *path, struct jour
 
 int journal_remove(int dir_fd, const struct journal *j, struct err *e)
 {
-	char name[SNAP_NAME_MAX];
+	/* The entry last. What ends in .new is what a kill left of writing one of them. */
+	static const struct {
+		const char *before;
+		const char *after;
+	} files[] = {{"", ".snapshot"}, {"", ".snapshot.new"}, {".", SUFFIX ".new"}, {"", SUFFIX}};
 
-	journal_snapshot_name(j, name);
-	if (unlinkat(dir_fd, name, 0) != 0 && errno != ENOENT)
-		return err_errno(e, errno, "cannot remove the journal's %s", name);
-	file_name(j, SUFFIX, name);
-	if (unlinkat(dir_fd, name, 0) != 0 && errno != ENOENT)
-		return err_errno(e, errno, "cannot remove the journal's %s", name);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char name[SNAP_NAME_MAX];
+		char full[SNAP_NAME_MAX + 1];
+
+		file_name(j, files[i].after, name);
+		(void)snprintf(full, sizeof(full), "%s%s", files[i].before, name);
+		if (unlinkat(dir_fd, full, 0) != 0 && errno != ENOENT)
+			return err_errno(e, errno, "cannot remove the journal's %s", full);
+	}
 	if (fsync(dir_fd) != 0)
 		return err_errno(e, errno, "cannot write the journal");
 	return 0;

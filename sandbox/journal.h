@@ -34,7 +34,7 @@ int journal_write(int dir_fd, const struct journal *j, struct err *e) MUST_CHECK
 /* The entry of the project with this identity, or else of this inode number at this path. 0, 1 when there is none, or an error. */
 int journal_find(int dir_fd, dev_t dev, ino_t ino, const char *path, struct journal *ret, struct err *e) MUST_CHECK;
 
-/* Removes the entry and its snapshot. */
+/* Removes the entry and its snapshot, and what a kill left of writing them. Needs only dev and ino, and no entry. */
 int journal_remove(int dir_fd, const struct journal *j, struct err *e) MUST_CHECK;
 
 void journal_snapshot_name(const struct journal *j, char ret[SNAP_NAME_MAX]);

@@ -3,9 +3,10 @@
  * Only inodes that an agent owns are changed. In order: set-id bits off, owner, ACLs and mode. An entry that stands where an
  * older one stood gets that one's ACL, group and mode; a new one what the owner's umask or the folder's default ACL gives.
  *
- * A `.git` that an agent made would make the owner's next git run the agent's configuration. A file or link of that name is removed; a
- * folder and every file in it get mode 0, which ends git's search there without an error; for a root owner, whom no mode stops, its
- * HEAD goes too. Nothing is renamed: under another name it would be harmless only until somebody names it back. */
+ * A `.git` that an agent made would make the owner's next git run the agent's configuration. A file or link of that
+ * name is removed; a folder and every file in it get mode 0, which ends git's search there without an error; for a
+ * root owner, whom no mode stops, its HEAD goes too. Nothing is renamed: under another name it would be harmless
+ * only until somebody names it back. */
 #include "sandbox/tree_private.h"
 
 #include <errno.h>
@@ -73,13 +74,14 @@ const struct snap_rec *reclaim_lookup(struct reclaim *r, struct walk_entry *en)
 	return rec;
 }
 
-/* The permission bits of what an agent made: its own for the owner, no more for others than the owner's umask leaves. The
- * owner can always read, and enter a folder: what cannot be read would stop the owner's next git. */
+/* The permission bits of what an agent made: its own for the owner, no more for others than those and the owner's umask leave.
+ * The owner can always read, and enter a folder: what cannot be read would stop the owner's next git. */
 static mode_t new_mode(const struct reclaim *r, const struct acl *cur, mode_t type)
 {
-	mode_t mode = acl_plain_mode(cur) & ~(r->ids->who.umask & 077u);
+	mode_t mode = acl_plain_mode(cur);
+	mode_t user = (mode & 0700u) | (S_ISDIR(type) ? 0700u : 0400u);
 
-	return mode | (S_ISDIR(type) ? 0700u : 0400u);
+	return user | (mode & ~r->ids->who.umask & (user >> 3 | user >> 6));
 }
 
 /* The folder's default ACL without us, read once a folder. */

@@ -1,6 +1,7 @@
 /* The snapshot of writable zones: see snapshot.h.
  *
- * File: one folder after another, each a run of records that a zero length ends; then the index, sorted by inode; then the trailer. */
+ * File: one folder after another, each a run of records that a zero length ends; then the index, sorted by inode;
+ * then the trailer. */
 #include "sandbox/snapshot.h"
 
 #include <errno.h>

@@ -25,7 +25,8 @@ static int check_dot_git(const struct start *s, const struct walk_entry *en, str
 	int at = en->cookie.zone;
 	char shown[ERR_MSG_MAX / 2];
 
-	if (at == ZONES_NONE || s->t->zones.v[at].kind != ZONE_DIR || zone_most(&s->t->zones.v[at], s->t->policy->n_roles) == LEVEL_NONE)
+	if (at == ZONES_NONE || s->t->zones.v[at].kind != ZONE_DIR ||
+	    zone_most(&s->t->zones.v[at], s->t->policy->n_roles) == LEVEL_NONE)
 		return 0;
 	if (S_ISDIR(en->st.st_mode) && (en->st.st_mode & 0700) == 0)
 		return 0;

@@ -280,17 +280,16 @@ static int restore_with(struct tree_ids *ids, const struct journal *found, int s
 		return rc;
 	if (ids_is_agent(ids, ids->owner))
 		return err_set(e, EPERM, "the project's folder belongs to an agent account: chown it to its owner first");
-	rc = restore_all(ids, root_fd, journal_fd, found, ret_restored, e);
-	return rc != 0 || found == NULL ? rc : journal_remove(journal_fd, found, e);
+	return restore_all(ids, root_fd, journal_fd, found, ret_restored, e);
 }
 
 int tree_restore_unattended_at(int state_fd, int root_fd, const char *path, uint64_t *ret_restored, struct err *e)
 {
 	AUTO_FD journal_fd = journal_dir(state_fd, e);
 	struct journal here = {0};
-	struct journal j;
+	struct journal found = {0};
 	struct tree_ids ids = {0};
-	bool found;
+	bool any;
 	int rc;
 
 	*ret_restored = 0;
@@ -298,15 +297,17 @@ int tree_restore_unattended_at(int state_fd, int root_fd, const char *path, uint
 		return err_stop(e, STOP_CONFINE, journal_fd);
 	rc = look_at(root_fd, path, &here, e);
 	if (rc == 0)
-		rc = journal_find(journal_fd, here.dev, here.ino, path, &j, e);
-	found = rc == 0;
+		rc = journal_find(journal_fd, here.dev, here.ino, path, &found, e);
+	any = rc == 0;
 	/* A folder that was given to somebody else meanwhile is that person's now. */
-	if (found && j.owner == here.owner)
-		here = j;
+	if (any && found.owner == here.owner)
+		here = found;
 	if (rc >= 0)
 		rc = ids_init(&ids, here.owner, here.owner_gid, here.umask, e);
 	if (rc == 0)
-		rc = restore_with(&ids, found ? &j : NULL, state_fd, root_fd, journal_fd, ret_restored, e);
+		rc = restore_with(&ids, any ? &found : NULL, state_fd, root_fd, journal_fd, ret_restored, e);
+	if (rc == 0)
+		rc = journal_remove(journal_fd, any ? &found : &here, e);
 	ids_done(&ids);
 	return err_stop(e, rc == 0 ? 0 : STOP_CONFINE, rc);
 }

@@ -55,7 +55,8 @@ struct walk_ops {
 	int (*leave)(void *ctx, int dir_fd, const char *name, struct err *e);
 };
 
-/* Walks everything below top_fd (any descriptor of a directory, borrowed; not visited itself). path: its path for names in records and messages. */
+/* Walks everything below top_fd (any descriptor of a directory, borrowed; not visited itself). path: its path for
+ * names in records and messages. */
 int walk_tree(int top_fd, const char *path, struct walk_cookie cookie, const struct walk_ops *ops, void *ctx,
               struct err *e) MUST_CHECK;
 
