@@ -96,7 +96,8 @@ static int unknown_placeholder(const char *role, const char *open, size_t n, str
 	const char *s = buf_add_escaped(&b, open, n < 64 ? n : 64, false) == 0 ? buf_str(&b) : NULL;
 
 	return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "the prompt of %s has an unknown placeholder %s: known are task, "
-	                                       "findings, table, iteration, suite_result, suite_log, spec_hint", role, s != NULL ? s : "?"));
+	                                       "findings, table, iteration, suite_result, suite_log, spec_hint", role,
+	                                       s != NULL ? s : "?"));
 }
 
 int prompt_build(const struct config *c, unsigned int role, int root_fd, const struct prompt_facts *f, struct buf *ret,
