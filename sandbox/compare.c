@@ -93,7 +93,7 @@ static int note_xattrs(struct reclaim *r, const struct walk_entry *en, const str
 
 	if (S_ISLNK(en->st.st_mode) || (rec != NULL && !differs(rec, &en->st)))
 		return 0;
-	has = inode_peek(r->ids->work, en->dir_fd, en->name);
+	has = inode_list(r->ids->work, walk_at(en));
 	if (has < 0)
 		return has == -ENOENT ? 0 : has;
 	if (r->ids->work->user_hash == 0 || (rec != NULL && rec->user_hash == r->ids->work->user_hash))

@@ -82,10 +82,28 @@ static int has_other_names(struct flip *f, const struct stat *st)
 	return links_seen(&f->links, st->st_ino) < st->st_nlink;
 }
 
+/* Looks by name, because most entries are right already; opens what is to be written. An inode with the same ctime as was looked at
+ * has the same ACLs. 0, -ENOENT when it is gone by now, or a negative errno. */
+static int set_entry(struct flip *f, struct walk_entry *en, unsigned int perm, int def)
+{
+	struct inode_work *w = f->t->ids.work;
+	struct timespec looked = en->st.st_ctim;
+	int rc = inode_plan(w, walk_at(en), &en->st, &f->t->ids.who, perm, def);
+
+	if (rc != 1)
+		return rc;
+	rc = walk_open(en);
+	if (rc != 0)
+		return rc;
+	if (looked.tv_sec == en->st.st_ctim.tv_sec && looked.tv_nsec == en->st.st_ctim.tv_nsec)
+		return inode_apply(w, en->fd, &en->st);
+	return inode_grant(w, en->fd, &en->st, &f->t->ids.who, perm, def);
+}
+
 static int grant_entry(struct flip *f, struct walk_entry *en, enum level level)
 {
 	int def = S_ISDIR(en->st.st_mode) && level != LEVEL_NONE ? (int)grants[level].dir : INODE_NO_DEFAULT;
-	int rc = inode_grant(f->t->ids.work, en->fd, &en->st, &f->t->ids.who, grant_of(level, &en->st), def);
+	int rc = set_entry(f, en, grant_of(level, &en->st), def);
 
 	return rc != 0 ? rc : record(f, en, true);
 }
@@ -121,6 +139,8 @@ static int flip_entry(struct flip *f, struct walk_entry *en)
 	if (other == 1 || tree_is_dot_git(en->name))
 		level = LEVEL_NONE;
 	rc = grant_entry(f, en, level);
+	if (rc == -ENOENT)
+		return WALK_SKIP;
 	return rc != 0 ? rc : level == LEVEL_NONE ? WALK_SKIP : WALK_DESCEND;
 }
 
@@ -169,7 +189,7 @@ static int listed(void *ctx, const struct walk_dir *d, struct err *e)
 /* Walks an open zone; twice when it has hard links, because the first walk must have counted all of them. */
 static int walk_zone(struct flip *f, int fd, const struct zone *z, struct err *e)
 {
-	static const struct walk_ops ops = {.open = true, .visit = visit, .enter = enter, .listed = listed};
+	static const struct walk_ops ops = {.visit = visit, .enter = enter, .listed = listed};
 	const struct walk_cookie none = {0, 0, ZONES_NONE};
 	struct snap_mark mark = {0};
 	bool writes = f->level == LEVEL_RW;
@@ -305,13 +325,13 @@ static int seal_entry(void *ctx, struct walk_entry *en, struct err *e)
 	else if (en->st.st_uid != f->t->ids.owner && !ids_is_agent(&f->t->ids, en->st.st_uid))
 		rc = note(f, en->dir, en->name, "belongs to somebody else: left as it is, only the turn's view hides it");
 	else
-		rc = inode_grant(f->t->ids.work, en->fd, &en->st, &f->t->ids.who, 0, INODE_NO_DEFAULT);
-	return rc == 0 ? WALK_SKIP : tree_entry_fail("cannot set the ACL of", en->dir, en->name, rc, e);
+		rc = set_entry(f, en, 0, INODE_NO_DEFAULT);
+	return rc == 0 || rc == -ENOENT ? WALK_SKIP : tree_entry_fail("cannot set the ACL of", en->dir, en->name, rc, e);
 }
 
 static int flip_pass(struct flip *f, int index, struct err *e)
 {
-	static const struct walk_ops ops = {.open = true, .visit = seal_entry};
+	static const struct walk_ops ops = {.visit = seal_entry};
 	const struct zone *z = &f->t->zones.v[index];
 	const char *path = index == ZONES_ROOT ? "." : z->path;
 	AUTO_FD fd = fd_open_beneath(f->t->root_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, true);

@@ -41,6 +41,11 @@ bool tree_is_dot_git(const char *name)
 	return strcasecmp(name, ".git") == 0;
 }
 
+struct xattr_at walk_at(const struct walk_entry *en)
+{
+	return (struct xattr_at){.fd = -1, .dir_fd = en->dir_fd, .name = en->name};
+}
+
 static const char *remedy(int rc)
 {
 	switch (rc) {

@@ -1,24 +1,31 @@
-/* One inode through its O_PATH descriptor: see inode.h. */
+/* One inode's ACLs: see inode.h. */
 #include "sandbox/inode.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/str.h"
 
-#define X_ACCESS "system.posix_acl_access"
-#define X_DEFAULT "system.posix_acl_default"
-#define X_SAVED_ACCESS "trusted.stint.access"
-#define X_SAVED_DEFAULT "trusted.stint.default"
 #define X_CREATED "trusted.stint.created"
 
-static void proc_of(char ret[INODE_PROC_MAX], int fd)
+/* The two ACLs of an inode, handled alike. */
+enum kind { ACCESS, DEFAULT };
+
+static const struct {
+	const char *name;
+	const char *saved_name;
+	int bit;
+	int saved_bit;
+} kinds[] = {
+	[ACCESS] = {"system.posix_acl_access", "trusted.stint.access", INODE_ACCESS, INODE_SAVED_ACCESS},
+	[DEFAULT] = {"system.posix_acl_default", "trusted.stint.default", INODE_DEFAULT, INODE_SAVED_DEFAULT},
+};
+
+static struct xattr_at by_fd(int fd)
 {
-	(void)snprintf(ret, INODE_PROC_MAX, "/proc/self/fd/%d", fd);
+	return (struct xattr_at){.fd = fd, .dir_fd = -1};
 }
 
 /* FNV-1a: enough to see that the set of names changed. */
@@ -32,328 +39,283 @@ static uint32_t hash_name(uint32_t h, const char *s)
 
 static int name_bit(const char *name)
 {
-	static const struct {
-		const char *name;
-		int bit;
-	} known[] = {
-		{X_ACCESS, INODE_ACCESS},
-		{X_DEFAULT, INODE_DEFAULT},
-		{X_SAVED_ACCESS, INODE_SAVED_ACCESS},
-		{X_SAVED_DEFAULT, INODE_SAVED_DEFAULT},
-		{X_CREATED, INODE_CREATED},
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (str_eq(name, known[i].name))
-			return known[i].bit;
+	for (int k = ACCESS; k <= DEFAULT; k++) {
+		if (str_eq(name, kinds[k].name))
+			return kinds[k].bit;
+		if (str_eq(name, kinds[k].saved_name))
+			return kinds[k].saved_bit;
+	}
+	if (str_eq(name, X_CREATED))
+		return INODE_CREATED;
 	return str_starts(name, "user.") ? INODE_USER : 0;
 }
 
-/* n: what the list call returned into names. */
-static int names_bits(struct inode_work *w, ssize_t n)
+int inode_list(struct inode_work *w, struct xattr_at at)
 {
+	ssize_t n = xattr_list(&w->kernel, at, w->names, sizeof(w->names));
 	int has = 0;
 
 	w->names_len = 0;
 	w->user_hash = 0;
 	if (n < 0)
-		return errno == EOPNOTSUPP ? 0 : -errno;
+		return n == -EOPNOTSUPP ? 0 : (int)n;
 	w->names_len = (size_t)n;
-	for (size_t at = 0; at < w->names_len; at += strlen(w->names + at) + 1) {
-		int bit = name_bit(w->names + at);
+	for (size_t i = 0; i < w->names_len; i += strlen(w->names + i) + 1) {
+		int bit = name_bit(w->names + i);
 
 		if (bit == INODE_USER)
-			w->user_hash = hash_name(w->user_hash == 0 ? 2166136261u : w->user_hash, w->names + at);
+			w->user_hash = hash_name(w->user_hash == 0 ? 2166136261u : w->user_hash, w->names + i);
 		has |= bit;
 	}
 	return has;
 }
 
-static int list(struct inode_work *w, const char *proc)
-{
-	return names_bits(w, listxattr(proc, w->names, sizeof(w->names)));
-}
-
-int inode_list(struct inode_work *w, int fd)
-{
-	char proc[INODE_PROC_MAX];
-
-	proc_of(proc, fd);
-	return list(w, proc);
-}
-
-int inode_peek(struct inode_work *w, int dir_fd, const char *name)
-{
-	char proc[INODE_PROC_MAX];
-
-	if (snprintf(proc, sizeof(proc), "/proc/self/fd/%d/%s", dir_fd, name) >= (int)sizeof(proc))
-		return -ENAMETOOLONG;
-	return names_bits(w, llistxattr(proc, w->names, sizeof(w->names)));
-}
-
 /* Reads one ACL; none when the xattr is not there (any more). */
-static int get(struct inode_work *w, struct acl *ret, const char *proc, const char *name)
+static int get(struct inode_work *w, struct acl *ret, struct xattr_at at, const char *name)
 {
-	ssize_t n = getxattr(proc, name, w->raw, sizeof(w->raw));
+	ssize_t n = xattr_get(&w->kernel, at, name, w->raw, sizeof(w->raw));
 
 	ret->n = 0;
 	if (n < 0)
-		return errno == ENODATA ? 0 : -errno;
+		return n == -ENODATA ? 0 : (int)n;
 	return acl_decode(ret, w->raw, (size_t)n);
 }
 
-static int set(struct inode_work *w, const struct acl *a, const char *proc, const char *name)
+static int set(struct inode_work *w, const struct acl *a, int fd, const char *name)
 {
-	size_t n = acl_encode(a, w->raw);
-
 	w->writes++;
-	return setxattr(proc, name, w->raw, n, 0) == 0 ? 0 : -errno;
+	return xattr_set(fd, name, w->raw, acl_encode(a, w->raw));
 }
 
-static int drop(struct inode_work *w, const char *proc, const char *name)
+static int drop(struct inode_work *w, int fd, const char *name)
 {
 	w->writes++;
-	return removexattr(proc, name) == 0 || errno == ENODATA ? 0 : -errno;
+	return xattr_remove(fd, name);
 }
 
 /* The current and the saved ACL of one kind into cur and saved. An access ACL that is not there is the mode. */
-static int read_pair(struct inode_work *w, const char *proc, int has, bool is_default, mode_t mode)
+static int read_pair(struct inode_work *w, struct xattr_at at, int has, enum kind k, mode_t mode)
 {
 	int rc = 0;
 
 	w->cur.n = 0;
 	w->saved.n = 0;
-	if ((has & (is_default ? INODE_DEFAULT : INODE_ACCESS)) != 0)
-		rc = get(w, &w->cur, proc, is_default ? X_DEFAULT : X_ACCESS);
-	if (rc == 0 && (has & (is_default ? INODE_SAVED_DEFAULT : INODE_SAVED_ACCESS)) != 0)
-		rc = get(w, &w->saved, proc, is_default ? X_SAVED_DEFAULT : X_SAVED_ACCESS);
-	if (rc == 0 && !is_default && w->cur.n == 0)
+	if ((has & kinds[k].bit) != 0)
+		rc = get(w, &w->cur, at, kinds[k].name);
+	if (rc == 0 && (has & kinds[k].saved_bit) != 0)
+		rc = get(w, &w->saved, at, kinds[k].saved_name);
+	if (rc == 0 && k == ACCESS && w->cur.n == 0)
 		acl_of_mode(&w->cur, mode);
 	return rc;
 }
 
-/* Rule 6: base is what must come back. An access ACL that is a mode alone needs no saving, a default ACL of that form does;
- * what is saved and no longer true goes first, so that a kill in between never brings it back. */
-static int save(struct inode_work *w, const struct acl *base, bool is_default, const char *proc, const char *name)
+/* Rule 6: base is what must come back. An access ACL that is a mode alone needs no saving, a default ACL of that form does; what is
+ * saved and no longer true goes first, so that a kill in between never brings it back. */
+static enum inode_todo plan(const struct inode_work *w, const struct acl *want, const struct acl *base, enum kind k)
 {
-	if (base->n == 0 || (!is_default && acl_is_mode(base)))
-		return w->saved.n == 0 ? 0 : drop(w, proc, name);
-	return w->saved.n != 0 && acl_same(base, &w->saved) ? 0 : set(w, base, proc, name);
+	if (acl_same(want, &w->cur))
+		return INODE_NOTHING;
+	if (base->n == 0 || (k == ACCESS && acl_is_mode(base)))
+		return w->saved.n == 0 ? INODE_SET : INODE_UNSAVE_AND_SET;
+	return w->saved.n != 0 && acl_same(base, &w->saved) ? INODE_SET : INODE_SAVE_AND_SET;
 }
 
-static int grant_access(struct inode_work *w, const char *proc, int has, mode_t mode, const struct acl_who *who,
-                        unsigned int perm)
+static int plan_access(struct inode_work *w, struct xattr_at at, int has, mode_t mode, const struct acl_who *who,
+                       unsigned int perm)
 {
-	int rc = read_pair(w, proc, has, false, mode);
+	int rc = read_pair(w, at, has, ACCESS, mode);
 
 	if (rc == 0)
 		rc = acl_base(&w->base, &w->cur, &w->saved, who, &w->scratch);
 	if (rc == 0)
 		rc = acl_grant(&w->want, &w->base, who->agents[0], perm);
-	if (rc != 0 || acl_same(&w->want, &w->cur))
-		return rc;
-	rc = save(w, &w->base, false, proc, X_SAVED_ACCESS);
-	return rc != 0 ? rc : set(w, &w->want, proc, X_ACCESS);
+	if (rc == 0)
+		w->todo = plan(w, &w->want, &w->base, ACCESS);
+	return rc;
 }
 
-static int grant_default(struct inode_work *w, const char *proc, int has, const struct acl_who *who, unsigned int perm)
+static int plan_default(struct inode_work *w, struct xattr_at at, int has, const struct acl_who *who, unsigned int perm)
 {
-	int rc = read_pair(w, proc, has, true, 0);
+	int rc = read_pair(w, at, has, DEFAULT, 0);
 
 	if (rc == 0)
 		rc = acl_base_default(&w->base_default, &w->cur, &w->saved, who, &w->scratch);
 	if (rc == 0)
-		rc = acl_grant_default(&w->want, &w->base_default, who, who->agents[0], perm);
-	if (rc != 0 || acl_same(&w->want, &w->cur))
-		return rc;
-	rc = save(w, &w->base_default, true, proc, X_SAVED_DEFAULT);
-	return rc != 0 ? rc : set(w, &w->want, proc, X_DEFAULT);
+		rc = acl_grant_default(&w->want_default, &w->base_default, who, who->agents[0], perm);
+	if (rc == 0)
+		w->todo_default = plan(w, &w->want_default, &w->base_default, DEFAULT);
+	return rc;
+}
+
+int inode_plan(struct inode_work *w, struct xattr_at at, const struct stat *st, const struct acl_who *who, unsigned int perm,
+               int default_perm)
+{
+	int has = inode_list(w, at);
+	int rc;
+
+	w->todo = INODE_NOTHING;
+	w->todo_default = INODE_NOTHING;
+	w->base_default.n = 0;
+	if (has < 0)
+		return has;
+	rc = plan_access(w, at, has, st->st_mode, who, perm);
+	if (rc == 0 && default_perm != INODE_NO_DEFAULT)
+		rc = plan_default(w, at, has, who, (unsigned int)default_perm);
+	return rc != 0 ? rc : w->todo != INODE_NOTHING || w->todo_default != INODE_NOTHING;
+}
+
+static int apply(struct inode_work *w, int fd, enum inode_todo todo, enum kind k)
+{
+	int rc = 0;
+
+	if (todo == INODE_SAVE_AND_SET)
+		rc = set(w, k == ACCESS ? &w->base : &w->base_default, fd, kinds[k].saved_name);
+	else if (todo == INODE_UNSAVE_AND_SET)
+		rc = drop(w, fd, kinds[k].saved_name);
+	if (rc == 0 && todo != INODE_NOTHING)
+		rc = set(w, k == ACCESS ? &w->want : &w->want_default, fd, kinds[k].name);
+	return rc;
+}
+
+int inode_apply(struct inode_work *w, int fd, struct stat *st)
+{
+	int rc = apply(w, fd, w->todo, ACCESS);
+
+	if (rc == 0)
+		rc = apply(w, fd, w->todo_default, DEFAULT);
+	if (rc == 0 && fstat(fd, st) != 0)
+		rc = -errno;
+	return rc;
 }
 
 int inode_grant(struct inode_work *w, int fd, struct stat *st, const struct acl_who *who, unsigned int perm,
                 int default_perm)
 {
-	char proc[INODE_PROC_MAX];
-	unsigned int before = w->writes;
-	int has;
-	int rc;
+	int rc = inode_plan(w, by_fd(fd), st, who, perm, default_perm);
 
-	proc_of(proc, fd);
-	has = list(w, proc);
-	if (has < 0)
-		return has;
-	w->base_default.n = 0;
-	rc = grant_access(w, proc, has, st->st_mode, who, perm);
-	if (rc == 0 && default_perm != INODE_NO_DEFAULT)
-		rc = grant_default(w, proc, has, who, (unsigned int)default_perm);
-	if (rc == 0 && w->writes != before && fstat(fd, st) != 0)
-		rc = -errno;
-	return rc;
+	return rc == 1 ? inode_apply(w, fd, st) : rc;
 }
 
-static int restore_access(struct inode_work *w, const char *proc, int has, mode_t mode, const struct acl_who *who)
+static int restore_access(struct inode_work *w, int fd, int has, mode_t mode, const struct acl_who *who)
 {
-	int rc = read_pair(w, proc, has, false, mode);
+	int rc = read_pair(w, by_fd(fd), has, ACCESS, mode);
 
 	if (rc == 0)
 		rc = acl_base(&w->base, &w->cur, &w->saved, who, &w->scratch);
 	if (rc == 0 && !acl_same(&w->base, &w->cur))
-		rc = set(w, &w->base, proc, X_ACCESS);
+		rc = set(w, &w->base, fd, kinds[ACCESS].name);
 	if (rc == 0 && (has & INODE_SAVED_ACCESS) != 0)
-		rc = drop(w, proc, X_SAVED_ACCESS);
+		rc = drop(w, fd, kinds[ACCESS].saved_name);
 	return rc;
 }
 
-static int restore_default(struct inode_work *w, const char *proc, int has, const struct acl_who *who)
+static int restore_default(struct inode_work *w, int fd, int has, const struct acl_who *who)
 {
-	int rc = read_pair(w, proc, has, true, 0);
+	int rc = read_pair(w, by_fd(fd), has, DEFAULT, 0);
 
 	if (rc == 0)
 		rc = acl_base_default(&w->base_default, &w->cur, &w->saved, who, &w->scratch);
 	if (rc == 0 && !acl_same(&w->base_default, &w->cur))
-		rc = w->base_default.n == 0 ? drop(w, proc, X_DEFAULT) : set(w, &w->base_default, proc, X_DEFAULT);
+		rc = w->base_default.n == 0 ? drop(w, fd, kinds[DEFAULT].name) : set(w, &w->base_default, fd, kinds[DEFAULT].name);
 	if (rc == 0 && (has & INODE_SAVED_DEFAULT) != 0)
-		rc = drop(w, proc, X_SAVED_DEFAULT);
+		rc = drop(w, fd, kinds[DEFAULT].saved_name);
 	return rc;
 }
 
 int inode_restore(struct inode_work *w, int fd, const struct stat *st, const struct acl_who *who)
 {
-	char proc[INODE_PROC_MAX];
-	int has;
+	int has = inode_list(w, by_fd(fd));
 	int rc = 0;
 
-	proc_of(proc, fd);
-	has = list(w, proc);
 	if (has < 0)
 		return has;
 	if ((has & (INODE_ACCESS | INODE_SAVED_ACCESS)) != 0)
-		rc = restore_access(w, proc, has, st->st_mode, who);
+		rc = restore_access(w, fd, has, st->st_mode, who);
 	if (rc == 0 && (has & (INODE_DEFAULT | INODE_SAVED_DEFAULT)) != 0)
-		rc = restore_default(w, proc, has, who);
+		rc = restore_default(w, fd, has, who);
 	return rc;
 }
 
 int inode_pin(struct inode_work *w, int fd, const struct acl_who *who)
 {
-	char proc[INODE_PROC_MAX];
-	int has;
-	int rc;
+	int has = inode_list(w, by_fd(fd));
+	int rc = has < 0 ? has : 0;
 
-	proc_of(proc, fd);
-	has = list(w, proc);
-	if (has < 0)
-		return has;
-	rc = read_pair(w, proc, has, false, 0);
-	if (rc == 0 && w->saved.n == 0 && acl_names(&w->cur, who))
-		rc = set(w, &w->cur, proc, X_SAVED_ACCESS);
-	if (rc == 0)
-		rc = read_pair(w, proc, has, true, 0);
-	if (rc == 0 && w->saved.n == 0 && acl_names(&w->cur, who))
-		rc = set(w, &w->cur, proc, X_SAVED_DEFAULT);
+	for (enum kind k = ACCESS; rc == 0 && k <= DEFAULT; k++) {
+		rc = read_pair(w, by_fd(fd), has, k, 0);
+		if (rc == 0 && w->saved.n == 0 && acl_names(&w->cur, who))
+			rc = set(w, &w->cur, fd, kinds[k].saved_name);
+	}
 	return rc;
 }
 
 int inode_chown(int fd, const struct stat *st, uid_t uid, gid_t gid)
 {
-	char proc[INODE_PROC_MAX];
+	int rc = 0;
 
-	proc_of(proc, fd);
-	if (!S_ISLNK(st->st_mode) && (st->st_mode & 07000) != 0 && chmod(proc, st->st_mode & 0777) != 0)
-		return -errno;
-	return fchownat(fd, "", uid, gid, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+	if (!S_ISLNK(st->st_mode) && (st->st_mode & 07000) != 0)
+		rc = xattr_chmod(fd, st->st_mode & 0777);
+	if (rc == 0 && fchownat(fd, "", uid, gid, AT_EMPTY_PATH) != 0)
+		rc = -errno;
+	return rc;
 }
 
 /* Xattrs that an owner without privilege can have set, and ours, which a copy as root may have carried along. */
-static int drop_foreign(struct inode_work *w, const char *proc)
+static int drop_foreign(struct inode_work *w, int fd)
 {
-	for (size_t at = 0; at < w->names_len; at += strlen(w->names + at) + 1) {
-		const char *name = w->names + at;
-		int rc;
+	int rc = 0;
 
-		if (!str_starts(name, "user.") && !str_starts(name, "trusted.stint."))
-			continue;
-		rc = drop(w, proc, name);
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
+	for (size_t i = 0; rc == 0 && i < w->names_len; i += strlen(w->names + i) + 1)
+		if (str_starts(w->names + i, "user.") || str_starts(w->names + i, "trusted.stint."))
+			rc = drop(w, fd, w->names + i);
+	return rc;
 }
 
 int inode_settle(struct inode_work *w, int fd, const struct stat *st, const struct acl *access, const struct acl *def)
 {
-	char proc[INODE_PROC_MAX];
-	int has;
-	int rc;
+	int has = inode_list(w, by_fd(fd));
+	int rc = has < 0 ? has : drop_foreign(w, fd);
 
-	proc_of(proc, fd);
-	has = list(w, proc);
-	rc = has < 0 ? has : drop_foreign(w, proc);
 	if (rc == 0)
-		rc = read_pair(w, proc, has, false, st->st_mode);
+		rc = read_pair(w, by_fd(fd), has, ACCESS, st->st_mode);
 	if (rc == 0 && !acl_same(access, &w->cur))
-		rc = set(w, access, proc, X_ACCESS);
+		rc = set(w, access, fd, kinds[ACCESS].name);
 	if (rc == 0 && S_ISDIR(st->st_mode) && def->n != 0)
-		rc = set(w, def, proc, X_DEFAULT);
+		rc = set(w, def, fd, kinds[DEFAULT].name);
 	if (rc == 0 && (has & INODE_DEFAULT) != 0 && def->n == 0)
-		rc = drop(w, proc, X_DEFAULT);
+		rc = drop(w, fd, kinds[DEFAULT].name);
 	return rc;
 }
 
 int inode_disable(struct inode_work *w, int fd)
 {
-	char proc[INODE_PROC_MAX];
-	int has;
-	int rc = 0;
+	int has = inode_list(w, by_fd(fd));
+	int rc = has < 0 ? has : 0;
 
-	proc_of(proc, fd);
-	has = list(w, proc);
-	if (has < 0)
-		return has;
-	if ((has & INODE_ACCESS) != 0)
-		rc = drop(w, proc, X_ACCESS);
-	if (rc == 0 && (has & INODE_DEFAULT) != 0)
-		rc = drop(w, proc, X_DEFAULT);
-	if (rc == 0 && chmod(proc, 0) != 0)
-		rc = -errno;
-	return rc;
-}
-
-int inode_chmod(int fd, mode_t mode)
-{
-	char proc[INODE_PROC_MAX];
-
-	proc_of(proc, fd);
-	return chmod(proc, mode) == 0 ? 0 : -errno;
+	for (enum kind k = ACCESS; rc == 0 && k <= DEFAULT; k++)
+		if ((has & kinds[k].bit) != 0)
+			rc = drop(w, fd, kinds[k].name);
+	return rc != 0 ? rc : xattr_chmod(fd, 0);
 }
 
 int inode_read_access(struct inode_work *w, int fd, const struct stat *st)
 {
-	char proc[INODE_PROC_MAX];
-
-	proc_of(proc, fd);
-	return read_pair(w, proc, INODE_ACCESS, false, st->st_mode);
+	return read_pair(w, by_fd(fd), INODE_ACCESS, ACCESS, st->st_mode);
 }
 
 int inode_read_default(struct inode_work *w, int fd, const struct acl_who *who)
 {
-	char proc[INODE_PROC_MAX];
-	int rc;
+	int rc = read_pair(w, by_fd(fd), INODE_DEFAULT | INODE_SAVED_DEFAULT, DEFAULT, 0);
 
-	proc_of(proc, fd);
-	rc = read_pair(w, proc, INODE_DEFAULT | INODE_SAVED_DEFAULT, true, 0);
 	return rc != 0 ? rc : acl_base_default(&w->base_default, &w->cur, &w->saved, who, &w->scratch);
 }
 
 int inode_mark_created(int fd)
 {
-	return fsetxattr(fd, X_CREATED, "1", 1, 0) == 0 ? 0 : -errno;
+	return xattr_set(fd, X_CREATED, "1", 1);
 }
 
 int inode_unmark_created(int fd)
 {
-	char proc[INODE_PROC_MAX];
-
-	proc_of(proc, fd);
-	return removexattr(proc, X_CREATED) == 0 || errno == ENODATA ? 0 : -errno;
+	return xattr_remove(fd, X_CREATED);
 }

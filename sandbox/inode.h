@@ -1,5 +1,6 @@
-/* One inode through its O_PATH descriptor: reads its ACLs, grants, puts back, takes over from the agent. Nothing is opened
- * for reading or writing and no link is followed: /proc/self/fd/N names the inode itself.
+/* One inode: reads its ACLs, grants, puts back, takes over from the agent. Looked at by descriptor or by name in an open
+ * folder; changed through its O_PATH descriptor alone, so that what changes is what was looked at. Nothing is opened for reading or
+ * writing and no link is followed.
  *
  * Every function writes only what is not yet as wanted (a write changes ctime) and returns 0 or a negative errno
  * without a message: the caller knows the name.
@@ -12,9 +13,9 @@
 #include <sys/stat.h>
 
 #include "sandbox/acl.h"
+#include "sandbox/xattr.h"
 
 #define INODE_NO_DEFAULT (-1) /* leave the default ACL alone */
-#define INODE_PROC_MAX 288    /* "/proc/self/fd/N", or that and "/NAME" */
 
 enum inode_has {
 	INODE_ACCESS = 1 << 0,        /* system.posix_acl_access */
@@ -26,26 +27,36 @@ enum inode_has {
 	INODE_OURS = INODE_ACCESS | INODE_DEFAULT | INODE_SAVED_ACCESS | INODE_SAVED_DEFAULT | INODE_CREATED,
 };
 
-/* Scratch for one inode at a time, about 800 KiB of which little is ever touched; allocate once. */
+/* What inode_plan() found to do for one of an inode's two ACLs. */
+enum inode_todo { INODE_NOTHING, INODE_SET, INODE_SAVE_AND_SET, INODE_UNSAVE_AND_SET };
+
+/* Scratch for one inode at a time, about 900 KiB of which little is ever touched; allocate once. */
 struct inode_work {
-	struct acl cur, saved, want, scratch;
+	struct acl cur, saved, scratch;
+	struct acl want, want_default;
 	struct acl base;         /* out: the access ACL without us */
 	struct acl base_default; /* out: the default ACL without us, none for a file */
+	enum inode_todo todo, todo_default;
 	char raw[ACL_RAW_MAX];
 	char names[ACL_RAW_MAX];
 	size_t names_len;
 	uint32_t user_hash;      /* of the names of user.* xattrs, 0 without any */
 	unsigned int writes;     /* counts what was written, ever */
+	struct xattr_kernel kernel;
 };
 
 /* Which xattrs the inode has: the bits, or a negative errno. Fills names and user_hash. */
-int inode_list(struct inode_work *w, int fd) MUST_CHECK;
+int inode_list(struct inode_work *w, struct xattr_at at) MUST_CHECK;
 
-/* The same for a name in an open folder, without opening it: only to see whether there is anything to do. */
-int inode_peek(struct inode_work *w, int dir_fd, const char *name) MUST_CHECK;
+/* Works out what granting perm to the agent (who->agents[0]) and, for a folder, default_perm (or INODE_NO_DEFAULT) takes: 1 when
+ * something is to be written, 0 when all is right already, or a negative errno. Fills base and base_default. */
+int inode_plan(struct inode_work *w, struct xattr_at at, const struct stat *st, const struct acl_who *who, unsigned int perm,
+               int default_perm) MUST_CHECK;
 
-/* Grants perm to agent (who->agents[0]) and, for a folder, default_perm (or INODE_NO_DEFAULT). Saves first what rule 6
- * says. Leaves base and base_default for the snapshot. st is refreshed when something was written. */
+/* Does what the last inode_plan() of this inode says, saving first what rule 6 says, and refreshes st. */
+int inode_apply(struct inode_work *w, int fd, struct stat *st) MUST_CHECK;
+
+/* Both at once, by descriptor. */
 int inode_grant(struct inode_work *w, int fd, struct stat *st, const struct acl_who *who, unsigned int perm,
                 int default_perm) MUST_CHECK;
 
@@ -59,12 +70,11 @@ int inode_pin(struct inode_work *w, int fd, const struct acl_who *who) MUST_CHEC
 int inode_chown(int fd, const struct stat *st, uid_t uid, gid_t gid) MUST_CHECK;
 
 /* Sets both ACLs (def none: no default ACL) and with them the mode, after inode_chown(); drops user.* xattrs and ours. */
-int inode_settle(struct inode_work *w, int fd, const struct stat *st, const struct acl *access, const struct acl *def) MUST_CHECK;
+int inode_settle(struct inode_work *w, int fd, const struct stat *st, const struct acl *access,
+                 const struct acl *def) MUST_CHECK;
 
 /* No ACL and mode 0: nobody but root opens it. */
 int inode_disable(struct inode_work *w, int fd) MUST_CHECK;
-
-int inode_chmod(int fd, mode_t mode) MUST_CHECK;
 
 /* The access ACL as it is, into cur. */
 int inode_read_access(struct inode_work *w, int fd, const struct stat *st) MUST_CHECK;
@@ -73,7 +83,7 @@ int inode_read_access(struct inode_work *w, int fd, const struct stat *st) MUST_
 int inode_read_default(struct inode_work *w, int fd, const struct acl_who *who) MUST_CHECK;
 
 /* The mark of a file that the warden created because the role may write it. */
-int inode_mark_created(int fd) MUST_CHECK;    /* fd: an ordinary descriptor */
-int inode_unmark_created(int fd) MUST_CHECK;  /* fd: O_PATH */
+int inode_mark_created(int fd) MUST_CHECK;
+int inode_unmark_created(int fd) MUST_CHECK;
 
 #endif

@@ -146,7 +146,7 @@ static int take_ordinary(struct reclaim *r, struct walk_entry *en, const struct 
 	if (rc == 0)
 		rc = inode_settle(r->ids->work, en->fd, &en->st, r->access, r->def);
 	if (rc == 0 && extra != 0)
-		rc = inode_chmod(en->fd, extra | acl_to_mode(r->access));
+		rc = xattr_chmod(en->fd, extra | acl_to_mode(r->access));
 	return rc;
 }
 

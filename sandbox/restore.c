@@ -80,7 +80,7 @@ static int visit(void *ctx, struct walk_entry *en, struct err *e)
 	}
 	if (S_ISLNK(en->st.st_mode))
 		return WALK_SKIP;
-	has = inode_peek(r->ids->work, en->dir_fd, en->name);
+	has = inode_list(r->ids->work, walk_at(en));
 	rc = has > 0 && (has & r->traces) != 0 ? put_back(r, en, has) : has == -ENOENT || has > 0 ? 0 : has;
 	if (rc != 0) {
 		struct err one = {0};
@@ -109,7 +109,7 @@ static int restore_root(struct restore *r, int root_fd, struct err *e)
 	if (fd < 0 || fstat(fd, &st) != 0)
 		rc = -errno;
 	if (rc == 0)
-		rc = inode_list(r->ids->work, fd);
+		rc = inode_list(r->ids->work, (struct xattr_at){fd, -1, NULL});
 	if (rc > 0)
 		rc = (rc & r->traces) == 0 ? 0 : inode_restore(r->ids->work, fd, &st, &r->ids->who);
 	if (r->ids->work->writes != before)

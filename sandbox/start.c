@@ -38,7 +38,7 @@ static int check_dot_git(const struct start *s, const struct walk_entry *en, str
 
 static int pin(struct start *s, struct walk_entry *en, struct err *e)
 {
-	int has = inode_peek(s->t->ids.work, en->dir_fd, en->name);
+	int has = inode_list(s->t->ids.work, walk_at(en));
 	int rc = has < 0 ? has : 0;
 
 	if (has > 0 && (has & (INODE_ACCESS | INODE_DEFAULT)) != 0) {

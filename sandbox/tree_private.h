@@ -45,6 +45,8 @@ bool ids_is_agent(const struct tree_ids *ids, uid_t uid);
 void ids_done(struct tree_ids *ids);
 /* True for `.git` in any spelling that a case-folding folder would take for it. */
 bool tree_is_dot_git(const char *name);
+/* The entry by its name: to look only. */
+struct xattr_at walk_at(const struct walk_entry *en);
 /* rc as an error about one entry, with the remedy for what rc says; asks for STOP_CONFINE. */
 int tree_entry_fail(const char *what, const struct buf *dir, const char *name, int rc, struct err *e);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -120,23 +121,30 @@ int walk_open(struct walk_entry *en)
 	return 0;
 }
 
-/* Fills st and, when asked, fd. 0, 1 when the entry is gone, or a negative errno. */
-static int look(struct walk *w, struct walk_entry *en)
+static struct stat stat_of(const struct statx *x)
 {
-	en->mount = false;
-	if (w->ops->open) {
-		en->fd = fd_open_beneath(en->dir_fd, en->name, O_PATH | O_NOFOLLOW, 0, true);
-		if (en->fd >= 0)
-			return fstat(en->fd, &en->st) == 0 ? 0 : -errno;
-		if (en->fd == -ENOENT)
-			return 1;
-		if (en->fd != -EXDEV)
-			return en->fd;
-		en->mount = true;
-	}
-	if (fstatat(en->dir_fd, en->name, &en->st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0)
+	return (struct stat){
+		.st_dev = makedev(x->stx_dev_major, x->stx_dev_minor),
+		.st_ino = x->stx_ino,
+		.st_mode = x->stx_mode,
+		.st_nlink = x->stx_nlink,
+		.st_uid = x->stx_uid,
+		.st_gid = x->stx_gid,
+		.st_size = (off_t)x->stx_size,
+		.st_ctim = {.tv_sec = x->stx_ctime.tv_sec, .tv_nsec = x->stx_ctime.tv_nsec},
+	};
+}
+
+/* Fills st and mount. statx and not fstatat, because only it tells a bind mount of the same device. 0, 1 when the entry
+ * is gone, or a negative errno. */
+static int look(const struct walk *w, struct walk_entry *en)
+{
+	struct statx x;
+
+	if (statx(en->dir_fd, en->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &x) != 0)
 		return errno == ENOENT ? 1 : -errno;
-	en->mount = en->mount || en->st.st_dev != w->dev;
+	en->st = stat_of(&x);
+	en->mount = en->st.st_dev != w->dev || (x.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 	return 0;
 }
 
@@ -213,13 +221,13 @@ static int push(struct walk *w, int fd, const struct stat *st, struct walk_cooki
 	return rc;
 }
 
-/* Opens the last pending subfolder of the deepest folder. Returns a descriptor, -1 when it is gone, replaced or a mount
- * point by now (a person is working here: what it is now was either visited or appeared later), or a negative errno < -1. */
+/* Opens the last pending subfolder of the deepest folder. Returns a descriptor, -1 when it is gone or replaced by now
+ * (a person is working here: what it is now was either visited or appeared later), or a negative errno < -1. */
 static int open_pending(const struct frame *f, const struct pending *p, const char *name, struct stat *st)
 {
 	int fd = fd_open_beneath(f->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, true);
 
-	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP || fd == -EXDEV)
+	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
 		return -1;
 	if (fd < 0)
 		return fd == -1 ? -EACCES : fd;

@@ -29,8 +29,8 @@ struct walk_cookie {
 struct walk_entry {
 	int dir_fd;            /* the folder, borrowed */
 	const char *name;      /* raw bytes, no slash */
-	struct stat st;        /* of the entry itself, not of a link's target */
-	bool mount;            /* a mount point: st is of what is mounted */
+	struct stat st;        /* of the entry itself, not of a link's target: device, inode, mode, links, owner, size, ctime */
+	bool mount;            /* a mount point, of this or another device: st is of what is mounted */
 	int fd;                /* O_PATH of it after walk_open(), else -1; closed by the walk */
 	const struct buf *dir; /* the folder's path, raw; empty for "." */
 	struct walk_cookie cookie; /* of the folder */
@@ -45,7 +45,6 @@ struct walk_dir {
 };
 
 struct walk_ops {
-	bool open;             /* entries arrive opened */
 	/* An entry: enum walk_next, or a negative errno, which ends the walk. */
 	int (*visit)(void *ctx, struct walk_entry *en, struct err *e);
 	/* A folder, before and after its own entries are visited. May be NULL. */
