@@ -84,10 +84,13 @@ static int arrange(const struct spawn_spec *s, bool has_prompt, int error_fd)
 
 static void reset_signals(void)
 {
+	static const unsigned long by_default[4]; /* the kernel's struct sigaction, all zero: SIG_DFL */
 	sigset_t none;
 
+	/* By the kernel's call: libc's refuses the two signals that it keeps to itself, which can be inherited ignored too. SIGKILL and
+	 * SIGSTOP fail. */
 	for (int i = 1; i < NSIG; i++)
-		(void)signal(i, SIG_DFL); /* fails for SIGKILL and SIGSTOP only */
+		(void)syscall(SYS_rt_sigaction, i, by_default, NULL, sizeof(unsigned long));
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }

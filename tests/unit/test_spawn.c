@@ -1,4 +1,6 @@
 /* One command from the warden's side: identity, descriptors, environment, limits, its end and what it leaves. */
+#include <sys/syscall.h>
+
 #include "tests/unit/spawn_fixture.h"
 
 #define AGENT 64100u
@@ -61,6 +63,7 @@ static void test_signals_and_session(void **state)
 
 	fx_reset(f);
 	assert_true(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+	assert_int_equal(syscall(SYS_rt_sigaction, 32, (const unsigned long[4]){1}, NULL, sizeof(unsigned long)), 0);
 	assert_prints(f, "grep -E '^(SigBlk|SigIgn)' /proc/self/status | tr -s '\\t' ' '; "
 	              "cut -d' ' -f6,7 /proc/$$/stat; echo $$; (: </dev/tty) 2>&1 | grep -o 'No such device or address'",
 	              "SigBlk: 0000000000000000\nSigIgn: 0000000000000000\n2 0\n2\nNo such device or address\n");
