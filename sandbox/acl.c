@@ -18,20 +18,23 @@ static bool entry_ok(const struct acl_entry *x)
 
 int acl_decode(struct acl *ret, const void *raw, size_t len)
 {
-	const struct posix_acl_xattr_header *h = raw;
-	const struct posix_acl_xattr_entry *from = (const void *)(h + 1);
+	const char *at = raw;
+	struct posix_acl_xattr_header h;
+	struct posix_acl_xattr_entry from;
 	size_t n;
 
-	if (len < sizeof(*h) || le32toh(h->a_version) != POSIX_ACL_XATTR_VERSION)
+	if (len < sizeof(h))
 		return -EINVAL;
-	n = (len - sizeof(*h)) / sizeof(*from);
-	if (n > ACL_ENTRIES_MAX || len != sizeof(*h) + n * sizeof(*from))
+	memcpy(&h, at, sizeof(h)); /* raw need not be aligned */
+	n = (len - sizeof(h)) / sizeof(from);
+	if (le32toh(h.a_version) != POSIX_ACL_XATTR_VERSION || n > ACL_ENTRIES_MAX || len != sizeof(h) + n * sizeof(from))
 		return -EINVAL;
 	ret->n = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct acl_entry *x = &ret->e[i];
 
-		*x = (struct acl_entry){le16toh(from[i].e_tag), le16toh(from[i].e_perm), le32toh(from[i].e_id)};
+		memcpy(&from, at + sizeof(h) + i * sizeof(from), sizeof(from));
+		*x = (struct acl_entry){le16toh(from.e_tag), le16toh(from.e_perm), le32toh(from.e_id)};
 		if (!entry_ok(x))
 			return -EINVAL;
 	}
@@ -41,18 +44,20 @@ int acl_decode(struct acl *ret, const void *raw, size_t len)
 
 size_t acl_encode(const struct acl *a, void *raw)
 {
-	struct posix_acl_xattr_header *h = raw;
-	struct posix_acl_xattr_entry *to = (void *)(h + 1);
+	const struct posix_acl_xattr_header h = {.a_version = htole32(POSIX_ACL_XATTR_VERSION)};
+	char *at = raw;
 
 	if (a->n == 0)
 		return 0;
-	h->a_version = htole32(POSIX_ACL_XATTR_VERSION);
+	memcpy(at, &h, sizeof(h));
+	at += sizeof(h);
 	for (uint32_t i = 0; i < a->n; i++) {
-		to[i].e_tag = htole16(a->e[i].tag);
-		to[i].e_perm = htole16(a->e[i].perm);
-		to[i].e_id = htole32(a->e[i].id);
+		const struct posix_acl_xattr_entry to = {htole16(a->e[i].tag), htole16(a->e[i].perm), htole32(a->e[i].id)};
+
+		memcpy(at, &to, sizeof(to));
+		at += sizeof(to);
 	}
-	return sizeof(*h) + a->n * sizeof(*to);
+	return (size_t)(at - (char *)raw);
 }
 
 static void insert(struct acl *a, uint32_t at, uint16_t tag, unsigned int perm, uint32_t id)

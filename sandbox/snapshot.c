@@ -16,6 +16,7 @@
 
 #define SNAP_MAGIC 0x31504e53544e5453u /* "STNTSNP1" */
 #define FLUSH_AT 65536u
+#define MAP_FROM 65536u /* bytes of a folder's records from which it is mapped instead of read */
 #define SEEN (1u << 31)
 
 struct snap_index {
@@ -29,6 +30,17 @@ struct snap_trailer {
 	uint64_t n_folders;
 	uint64_t magic;
 };
+
+/* At least len bytes of room, content undefined. */
+static int make_room(struct buf *b, size_t len)
+{
+	if (len > b->cap) {
+		buf_done(b);
+		b->data = malloc(len);
+		b->cap = b->data == NULL ? 0 : len;
+	}
+	return b->data == NULL ? -ENOMEM : 0;
+}
 
 static int flush(struct snap_writer *w)
 {
@@ -184,6 +196,19 @@ void snap_writer_done(struct snap_writer *w)
 	*w = (struct snap_writer){.fd = -1};
 }
 
+/* Maps len bytes of the file at an offset that need not be a page's. *ret_map and *ret_len are what munmap takes. */
+static const void *map_range(int fd, uint64_t at, uint64_t len, char **ret_map, size_t *ret_len)
+{
+	uint64_t start = at & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+	void *map = mmap(NULL, at - start + len, PROT_READ, MAP_SHARED, fd, (off_t)start);
+
+	if (map == MAP_FAILED)
+		return NULL;
+	*ret_map = map;
+	*ret_len = at - start + len;
+	return (const char *)map + (at - start);
+}
+
 int snap_open(struct snap_reader *ret, int dir_fd, const char *name)
 {
 	AUTO_FD fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -197,9 +222,13 @@ int snap_open(struct snap_reader *ret, int dir_fd, const char *name)
 	if (end < (off_t)sizeof(t) || pread(fd, &t, sizeof(t), end - (off_t)sizeof(t)) != (ssize_t)sizeof(t) ||
 	    t.magic != SNAP_MAGIC)
 		return -EUCLEAN;
+	if (t.n_folders > 0) {
+		ret->index = map_range(fd, t.index_at, t.n_folders * sizeof(*ret->index), &ret->tail, &ret->tail_len);
+		if (ret->index == NULL)
+			return -errno;
+	}
 	ret->fd = fd_take(&fd);
 	ret->open = true;
-	ret->index_at = t.index_at;
 	ret->n_folders = t.n_folders;
 	return 0;
 }
@@ -208,47 +237,32 @@ static void unload(struct snap_reader *r)
 {
 	if (r->map != NULL)
 		(void)munmap(r->map, r->map_len);
-	free(r->slot);
 	r->map = NULL;
 	r->first = NULL;
-	r->slot = NULL;
-	r->slots = 0;
 }
 
 void snap_close(struct snap_reader *r)
 {
 	unload(r);
+	if (r->tail != NULL)
+		(void)munmap(r->tail, r->tail_len);
 	if (r->open)
 		fd_close(&r->fd);
+	buf_done(&r->small);
+	buf_done(&r->table);
 	*r = (struct snap_reader){.fd = -1};
 }
 
-/* Binary search by pread: the index stays out of memory. */
-static bool find_folder(const struct snap_reader *r, uint64_t ino, struct snap_index *ret)
+static const struct snap_index *find_folder(const struct snap_reader *r, uint64_t ino)
 {
-	uint64_t low = 0;
-	uint64_t high = r->open ? r->n_folders : 0;
+	const struct snap_index key = {.ino = ino};
 
-	while (low < high) {
-		uint64_t mid = low + (high - low) / 2;
-
-		if (pread(r->fd, ret, sizeof(*ret), (off_t)(r->index_at + mid * sizeof(*ret))) != (ssize_t)sizeof(*ret))
-			return false;
-		if (ret->ino == ino)
-			return true;
-		if (ret->ino < ino)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return false;
+	return r->n_folders == 0 ? NULL : bsearch(&key, r->index, r->n_folders, sizeof(key), by_ino);
 }
 
 bool snap_has(const struct snap_reader *r, uint64_t ino)
 {
-	struct snap_index x;
-
-	return find_folder(r, ino, &x);
+	return find_folder(r, ino) != NULL;
 }
 
 static uint32_t hash_of(const char *name)
@@ -283,14 +297,17 @@ static size_t slot_of(const struct snap_reader *r, const char *name)
 static int build_slots(struct snap_reader *r)
 {
 	size_t n = 0;
+	int rc;
 
 	for (const struct snap_rec *rec = snap_next(r, NULL); rec != NULL; rec = snap_next(r, rec))
 		n++;
 	for (r->slots = 8; r->slots < n * 2; r->slots *= 2)
 		;
-	r->slot = calloc(r->slots, sizeof(r->slot[0]));
-	if (r->slot == NULL)
-		return -ENOMEM;
+	rc = make_room(&r->table, r->slots * sizeof(r->slot[0]));
+	if (rc != 0)
+		return rc;
+	r->slot = (void *)r->table.data;
+	memset(r->slot, 0, r->slots * sizeof(r->slot[0]));
 	for (const struct snap_rec *rec = snap_next(r, NULL); rec != NULL; rec = snap_next(r, rec))
 		r->slot[slot_of(r, rec->name)] = slot_value(r, rec);
 	return 0;
@@ -298,21 +315,22 @@ static int build_slots(struct snap_reader *r)
 
 int snap_load(struct snap_reader *r, uint64_t ino)
 {
-	struct snap_index x;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t start;
-	void *map;
+	const struct snap_index *x = ino == 0 ? NULL : find_folder(r, ino);
+	int rc;
 
 	unload(r);
-	if (ino == 0 || !find_folder(r, ino, &x))
+	if (x == NULL)
 		return 0;
-	start = x.at & ~(page - 1);
-	map = mmap(NULL, x.at - start + x.len, PROT_READ, MAP_SHARED, r->fd, (off_t)start);
-	if (map == MAP_FAILED)
-		return -errno;
-	r->map = map;
-	r->map_len = x.at - start + x.len;
-	r->first = (const void *)(r->map + (x.at - start));
+	if (x->len > MAP_FROM) {
+		r->first = map_range(r->fd, x->at, x->len, &r->map, &r->map_len);
+		return r->first == NULL ? -errno : build_slots(r);
+	}
+	rc = make_room(&r->small, x->len);
+	if (rc != 0)
+		return rc;
+	if (pread(r->fd, r->small.data, x->len, (off_t)x->at) != (ssize_t)x->len)
+		return -EIO;
+	r->first = (const void *)r->small.data;
 	return build_slots(r);
 }
 

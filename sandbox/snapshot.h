@@ -1,6 +1,6 @@
 /* What the writable zones held when a turn began: (folder, name) → inode, size, mode, ctime, and the mode and ACLs that an
  * inode has without us. A file in the journal, written once in walk order and fsynced before an agent runs; never
- * held in memory beyond one folder.
+ * held in memory beyond one folder and, when read, the index (24 bytes a folder).
  *
  * Written by root, in a folder that only root may enter: its content is trusted.
  * Source: docs/threat-model.md, "Before a turn". */
@@ -61,15 +61,21 @@ int snap_rewind(struct snap_writer *w, const struct snap_mark *to) MUST_CHECK;
 int snap_commit(struct snap_writer *w) MUST_CHECK;                  /* fsynced, in place of the old one */
 void snap_writer_done(struct snap_writer *w);
 
+struct snap_index;
+
 /* Reading: one folder is loaded at a time. Zeroed is a snapshot of nothing. */
 struct snap_reader {
 	int fd;               /* owned; 0 in a zeroed one means none */
 	bool open;
-	uint64_t index_at;
+	char *tail;           /* mapped: the index and what is before it on its first page */
+	size_t tail_len;
+	const struct snap_index *index;
 	uint64_t n_folders;
-	char *map;            /* of the loaded folder's page range */
+	struct buf small;     /* a folder's records, */
+	char *map;            /* or, of a large folder, its page range mapped */
 	size_t map_len;
 	const struct snap_rec *first;
+	struct buf table;     /* uint32_t each: */
 	uint32_t *slot;       /* hash table: record offset from first, +1; top bit: seen */
 	size_t slots;
 };

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -20,6 +21,7 @@
 #include "sandbox/links.h"
 #include "sandbox/tree.h"
 #include "sandbox/walk.h"
+#include "sandbox/xattr.h"
 
 #define DEPTH 5000
 #define AGENT 61002u
@@ -317,6 +319,35 @@ static void test_a_visit_can_end_the_walk(void **state)
 	assert_int_equal(open_fds(), before);
 }
 
+/* Kernels before 6.13 are asked by a path below /proc: the same answers, and the same links not followed. */
+static void test_xattrs_by_name_on_every_kernel(void **state)
+{
+	struct fx *f = *state;
+	char path[96];
+	static char large[3000];
+
+	assert_int_equal(make_file(f->fd, "file"), 0);
+	assert_int_equal(symlinkat("file", f->fd, "link"), 0);
+	(void)snprintf(path, sizeof(path), "%s/file", f->path);
+	memset(large, 'x', sizeof(large));
+	assert_int_equal(setxattr(path, "user.large", large, sizeof(large), 0), 0);
+	for (int old = 0; old < 2; old++) {
+		struct xattr_kernel k = {.no_at = old == 1};
+		struct xattr_at at = {-1, f->fd, "file"};
+		char names[4096], value[4096];
+
+		assert_int_equal(xattr_list(&k, at, names, sizeof(names)), sizeof("user.large"));
+		assert_string_equal(names, "user.large");
+		assert_int_equal(xattr_get(&k, at, "user.large", value, sizeof(value)), sizeof(large));
+		assert_memory_equal(value, large, sizeof(large));
+		assert_int_equal(xattr_get(&k, at, "user.none", value, sizeof(value)), -ENODATA);
+		at.name = "link";
+		assert_int_equal(xattr_list(&k, at, names, sizeof(names)), 0);
+		at.name = "gone";
+		assert_int_equal(xattr_list(&k, at, names, sizeof(names)), -ENOENT);
+	}
+}
+
 static void test_links_are_counted(void **state)
 {
 	struct links l = {0};
@@ -410,6 +441,7 @@ int main(void)
 		T(test_a_swapped_entry_is_gone),
 		T(test_a_moved_folder_never_leads_outside),
 		T(test_a_visit_can_end_the_walk),
+		T(test_xattrs_by_name_on_every_kernel),
 		cmocka_unit_test(test_links_are_counted),
 		T(test_chown_all),
 		T(test_empty),
