@@ -20,6 +20,7 @@
 
 #define LOG_MAX (4u << 20)      /* of the suite log that a reviewer gets */
 #define BACKOFF_S 30u           /* first wait after a quota or overload without a stated reset; doubles */
+#define DIFF_MAX (256u << 10)   /* of a turn's diff in the record */
 #define LIST_SHOWN 3            /* anomalies printed a turn; all are in the record */
 
 /* What travels from turn to turn within the iteration. */
@@ -282,6 +283,26 @@ static const char *status_of(enum agent_outcome o)
 	return words[o];
 }
 
+/* What the turn changed, against HEAD, into its folder. */
+static int keep_diff(struct loop *l, const struct turn_result *res, struct err *e)
+{
+	AUTO_BUF struct buf paths = {0};
+	AUTO_BUF struct buf diff = {0};
+	const char *p = res->changes.records.data;
+	const char *end = p == NULL ? NULL : p + res->changes.records.len;
+	int rc = 0;
+
+	for (; rc == 0 && p != NULL && p < end; p += strnlen(p, (size_t)(end - p)) + 1)
+		if (p[0] != '!' && p[0] != '\0')
+			rc = buf_add(&paths, p + 1, strlen(p + 1) + 1);
+	if (rc != 0)
+		return err_stop(e, STOP_RECORD, err_errno(e, -rc, "cannot keep the turn's diff"));
+	if (paths.len == 0)
+		return 0;
+	rc = repo_diff(l->repo, paths.data, paths.len, DIFF_MAX, &diff, e);
+	return rc == 0 ? record_turn_file(l->record, "diff", diff.data, diff.len, e) : rc;
+}
+
 /* One try of an agent's turn. *ret_result says whether it may be tried again. */
 static int try_agent(struct round *r, unsigned int role, const struct buf *prompt, int log_fd, struct agent_result *a,
                      struct err *e)
@@ -300,7 +321,8 @@ static int try_agent(struct round *r, unsigned int role, const struct buf *promp
 	changed = (long)res.changes.n_changes;
 	report_turn_end(&l->report, res.exited.wall_ms, changed, res.out.denials + res.err.denials, verdict,
 	                a->outcome == AGENT_OK ? REPORT_PLAIN : REPORT_BAD);
-	if (role == CONFIG_REVIEWER)
+	rc = keep_diff(l, &res, e);
+	if (rc == 0 && role == CONFIG_REVIEWER)
 		rc = keep_review(l, e);
 	if (rc == 0)
 		rc = record_result(l, &res, status_of(a->outcome), NULL, a->outcome == AGENT_OK ? NULL : a->why, e);

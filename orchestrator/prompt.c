@@ -68,6 +68,22 @@ static int add_spec_hint(int root_fd, struct buf *b)
 	return buf_addf(b, "The specification is the task's text and what the project's documents say.");
 }
 
+/* Bounded, so that a long review cannot make a prompt that fits into no argument. */
+static int add_findings(const char *findings, struct buf *b)
+{
+	size_t n = findings == NULL ? 0 : strlen(findings);
+	size_t cut = n;
+
+	if (n == 0)
+		return buf_addf(b, "None.");
+	if (n > PROMPT_FINDINGS_MAX)
+		for (cut = PROMPT_FINDINGS_MAX; cut > 0 && ((unsigned char)findings[cut] & 0xc0) == 0x80; cut--)
+			;
+	if (buf_add(b, findings, cut) != 0)
+		return -ENOMEM;
+	return cut == n ? 0 : buf_addf(b, "\n\n(%zu more bytes of findings are left out: fix these first.)", n - cut);
+}
+
 static int add_value(const struct config *c, unsigned int role, int root_fd, const struct prompt_facts *f, const char *name,
                      size_t n, struct buf *b)
 {
@@ -75,7 +91,7 @@ static int add_value(const struct config *c, unsigned int role, int root_fd, con
 	if (IS("task"))
 		return buf_add(b, f->task, f->task_len);
 	if (IS("findings"))
-		return buf_addf(b, "%s", f->findings == NULL || *f->findings == '\0' ? "None." : f->findings);
+		return add_findings(f->findings, b);
 	if (IS("table"))
 		return add_table(c, role, b);
 	if (IS("iteration"))

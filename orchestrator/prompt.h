@@ -10,6 +10,7 @@
 #include "orchestrator/config.h"
 
 #define PROMPT_TEMPLATE_MAX (1u << 20)
+#define PROMPT_FINDINGS_MAX (32u << 10) /* bytes of findings put in */
 
 struct prompt_facts {
 	const char *task;          /* the task's text as in TASKS.md */

@@ -62,6 +62,23 @@ static void test_values(void **state)
 	buf_done(&out);
 }
 
+static void test_long_findings(void **state)
+{
+	char *long_text = malloc(100001);
+	struct prompt_facts f = {.task = "t", .task_len = 1, .findings = long_text};
+	struct buf out = {0};
+	struct err e = {0};
+
+	(void)state;
+	memset(long_text, 'x', 100000);
+	long_text[100000] = '\0';
+	assert_int_equal(build(CONFIG_DEVELOPER, "{{findings}}", &f, &out, &e), 0);
+	assert_true(out.len < PROMPT_FINDINGS_MAX + 100);
+	assert_non_null(strstr(buf_str(&out), "(67232 more bytes of findings are left out"));
+	buf_done(&out);
+	free(long_text);
+}
+
 static void test_unknown(void **state)
 {
 	const struct prompt_facts f = {.task = "t", .task_len = 1};
@@ -95,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_long_findings),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_builtin),
 	};
