@@ -42,7 +42,7 @@ is "$(own git status --porcelain)" "" "git status is clean"
 ok "git fsck is clean" own git fsck --strict
 like "$OUT" 'developer .*changed' "one line a turn"
 like "$OUT" '2 of 2 tasks done' "the last lines count the tasks"
-like "$(own cat .stint/runs/*/turn-1/diff)" '\+42' "the record holds each turn's diff"
+like "$(own sh -c 'cat .stint/runs/*/turn-1/diff')" '\+42' "the record holds each turn's diff"
 clean "straight through"
 loop
 is "$RC" 0 "all tasks done: exit 0 and no turn"
