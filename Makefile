@@ -39,7 +39,7 @@ LDFLAGS  += $(LDHARDEN)
 # ---------------------------------------------------------------------- who is made of what
 BASE   := base/err.c base/fd.c base/str.c base/log.c
 WIRE   := protocol/frames.c protocol/policy.c roles/role.c roles/path.c
-# Root code: everything the warden links. libc and libacl only.
+# Root code: everything the warden links. libc only: ACLs are handled raw, so that they come back byte for byte.
 WARDEN := $(BASE) $(WIRE) sandbox/warden_main.c sandbox/warden_loop.c sandbox/prove.c \
           sandbox/users.c sandbox/zones.c sandbox/acl.c sandbox/inode.c sandbox/xattr.c sandbox/walk.c \
           sandbox/links.c sandbox/ids.c sandbox/changes.c sandbox/flip.c sandbox/reclaim.c sandbox/compare.c \
@@ -77,7 +77,6 @@ $(BUILD)/obj/orchestrator/templates.o: $(wildcard orchestrator/templates/*/*)
 
 $(BUILD)/bin/stint: $(call objs,$(FRONT))
 $(BUILD)/bin/stint-guard: $(call objs,$(GUARD)) $(BUILD)/obj/gen/filter_data.o
-$(BUILD)/bin/stint-warden: LDLIBS += -lacl
 $(BUILD)/bin/stint-warden: $(call objs,$(WARDEN))
 $(BUILD)/bin/stint-coordinator: LDLIBS += $(COORD_LIBS)
 $(BUILD)/bin/stint-coordinator: $(call objs,$(COORD))

@@ -23,7 +23,7 @@ static const struct {
 } fallback[] = {
 	{2, DOCTOR_WARN, "landlock-refer", "inside a turn such a rename fails, tools that build by renaming fail with it"},
 	{3, DOCTOR_WARN, "landlock-truncate", "ownership and ACLs still refuse it in a turn; Landlock alone does not"},
-	{4, DOCTOR_WARN, "landlock-tcp", "a role with ports reaches every port; one without has no network at all"},
+	{4, DOCTOR_WARN, "landlock-tcp", "a role with ports does not start (the guard refuses it); one without has no network at all"},
 	{5, DOCTOR_OK, "landlock-ioctl", "a turn sees only harmless devices"},
 	{6, DOCTOR_OK, "landlock-scopes", "a turn has its own process and IPC namespaces"},
 	{7, DOCTOR_OK, "landlock-audit", "refusals are seen in the agents' own output only"},
