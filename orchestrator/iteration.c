@@ -210,6 +210,13 @@ static int start_turn(struct round *r, unsigned int role, const char *prompt, si
 	record_set_landlock_abi(l->record, res->ready.landlock_abi);
 	l->n_turns++;
 	l->n_denials += res->out.denials + res->err.denials;
+	if (res->changes.cut) { /* a commit of what the list holds would leave work behind */
+		rc = repo_dirty(l->repo, l->zones, l->n_zones, 0, &l->candidates, NULL, e);
+		if (rc != 0) {
+			turn_result_done(res);
+			return err_stop(e, STOP_RECORD, rc);
+		}
+	}
 	if (say_notes(l, res->ready.notes) != 0 || take_changes(l, res) != 0 || res->capture_error != 0) {
 		rc = err_stop(e, STOP_RECORD, err_errno(e, res->capture_error != 0 ? -res->capture_error : ENOMEM,
 		                                        "cannot keep the output of %s", l->config->role[role].name));

@@ -169,5 +169,6 @@ int warden_end(int sock, bool running, struct frame_exited *ret_exited, struct w
 		return err_stop(e, STOP_CONFINE, err_set(e, f.changed.status, "%.*s", (int)sizeof(f.changed.msg) - 1, f.changed.msg));
 	ret->n_changes = f.changed.n_changes;
 	ret->n_anomalies = f.changed.n_anomalies;
+	ret->cut = (f.changed.flags & CHANGED_CUT) != 0;
 	return read_memfd(fd, &ret->records, e);
 }

@@ -46,6 +46,7 @@ struct warden_changes {
 	struct buf records;        /* as in protocol/frames.h */
 	uint32_t n_changes;
 	uint32_t n_anomalies;
+	bool cut;                  /* the list is incomplete: ask the tree */
 };
 void warden_changes_done(struct warden_changes *c);
 int warden_end(int sock, bool running, struct frame_exited *ret_exited, struct warden_changes *ret, struct err *e) MUST_CHECK;

@@ -68,11 +68,16 @@ struct frame_exited {
 	uint64_t max_rss;        /* bytes */
 	char msg[FRAME_MSG_MAX];
 };
+enum changed_flag {
+	CHANGED_CUT = 1 << 0       /* there was more than the list may hold: only the tree knows all of it */
+};
+
 struct frame_changed {
 	uint32_t type;
 	int32_t status;          /* 0, or positive errno: the run is over */
 	uint32_t n_changes;
 	uint32_t n_anomalies;
+	uint32_t flags;          /* enum changed_flag */
 	char msg[FRAME_MSG_MAX];
 };                               /* fd 0: memfd of change records */
 

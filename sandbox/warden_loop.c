@@ -262,6 +262,7 @@ static void on_end(struct warden *w, const union frame *f, const int *fds)
 	}
 	answer.changed.n_changes = changes.n_changes;
 	answer.changed.n_anomalies = changes.n_anomalies;
+	answer.changed.flags = changes.cut ? CHANGED_CUT : 0;
 	tree_changes_done(&changes);
 	if (rc != 0) {
 		refuse(w, FRAME_CHANGED, &e);

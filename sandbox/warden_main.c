@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "sandbox/journal.h"
 #include "sandbox/warden.h"
 
 #define MAX_ARGS 4096
@@ -230,36 +231,60 @@ static int serve(struct warden *w, int argc, char **argv, struct err *e)
 	return rc == 0 ? status : log_err(e, STOP_CONFINE);
 }
 
-/* Every recorded account's lock is taken and its processes ended, then the tree is put back. */
+/* Whom a restore must find at rest. */
+struct quiet {
+	bool known;        /* the journal names this project's agent */
+	uid_t agent;
+};
+
+/* The lock of this project's agent must be had, or a run would be restored under its feet. Another account may be busy: its
+ * run is in another project, because a start here is refused while the journal names an agent. Locks are held until exit. */
 static int quiet_account(uid_t uid, void *cookie, struct err *e)
 {
-	int *locks = cookie;
-	int fd = warden_lock_user(uid, e);
+	const struct quiet *q = cookie;
+	struct err busy = {0};
+	int fd = warden_lock_user(uid, &busy);
 
-	if (fd < 0)
+	if (fd == -EBUSY && q->known && uid != q->agent)
+		return 0;
+	if (fd < 0) {
+		*e = busy;
 		return fd;
-	for (size_t i = 0; i < USERS_MAX; i++)
-		if (locks[i] < 0) {
-			locks[i] = fd; /* held until exit */
-			return kill_all_of(uid, e);
-		}
-	(void)close(fd);
-	return err_set(e, E2BIG, "too many agent accounts");
+	}
+	return kill_all_of(uid, e);
+}
+
+static int find_agent(const struct warden *w, struct quiet *q, struct err *e)
+{
+	AUTO_FD dir = journal_dir(w->state_dir_fd, e);
+	struct journal j;
+	struct stat st;
+	int rc;
+
+	if (dir < 0)
+		return dir;
+	if (fstat(w->root_fd, &st) != 0)
+		return err_errno(e, errno, "cannot look at %s", w->root_path);
+	rc = journal_find(dir, st.st_dev, st.st_ino, w->root_path, &j, e);
+	if (rc < 0)
+		return rc;
+	*q = rc == 0 ? (struct quiet){true, j.agent} : (struct quiet){0};
+	return 0;
 }
 
 static int restore(struct warden *w, int argc, char **argv, struct err *e)
 {
-	int locks[USERS_MAX];
+	struct quiet quiet = {0};
 	uint64_t n = 0;
 	int rc;
 
-	for (size_t i = 0; i < USERS_MAX; i++)
-		locks[i] = -1;
 	if (argc > 2) {
 		log_note("restore: unexpected argument %s: usage: stint restore [-C DIR]", argv[2]);
 		return STOP_USAGE;
 	}
-	rc = users_each(w->state_dir_fd, quiet_account, locks, e);
+	rc = find_agent(w, &quiet, e);
+	if (rc == 0)
+		rc = users_each(w->state_dir_fd, quiet_account, &quiet, e);
 	if (rc == 0)
 		rc = tree_restore_unattended(w->root_fd, w->root_path, &n, e);
 	if (rc != 0)

@@ -1,0 +1,68 @@
+#!/bin/bash
+# Found by attack: a change list that was cut, a restore beside a stranger's run, a HOME that belongs to somebody else.
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+BUSY=stint-busy
+
+# ---- more changes than the list may hold: the commit has all of the work
+project_new /srv
+put src/.gitignore <<<'pad*/'
+put dev.py <<'PY'
+import os
+for i in range(10):
+    os.makedirs(f"src/w{i}")
+    open(f"src/w{i}/f", "w").write("x")
+for p in range(6):
+    os.mkdir(f"src/pad{p}")
+    fd = os.open(f"src/pad{p}", os.O_RDONLY)
+    for k in range(14):
+        os.mkdir("n" * 200, dir_fd=fd)
+        fd = os.open("n" * 200, os.O_RDONLY, dir_fd=fd)
+    for k in range(2500):
+        os.close(os.open("%04d" % k + "z" * 200, os.O_CREAT | os.O_WRONLY, 0o644, dir_fd=fd))
+PY
+sed -i 's|developer: {command: .*|developer: {command: [python3, dev.py]}|' "$P/stint.yaml"
+commit_all long
+run stint run -C "$P"
+like "$RC $OUT" '^0 .*list of changes is cut' "the list was cut, the task is done"
+is "$(own git ls-tree -r --name-only HEAD src | grep -c '^src/w')" 10 "every file of the work is in the commit"
+is "$(own git status --porcelain)" "" "and none is left beside it"
+
+# ---- restore asks for this project's agent only
+project_new /srv
+cut=$P
+stint setup --user $BUSY >/dev/null
+project_new /srv
+busy=$P
+sed -i "s/^agent_user: .*/agent_user: $BUSY/" "$busy/stint.yaml"
+commit_all busy
+stint turn -C "$busy" developer -- sleep 8 >/dev/null 2>&1 &
+other=$!
+stint turn -C "$cut" developer -- sleep 60 >/dev/null 2>&1 &
+pid=$!
+for _ in $(seq 50); do
+    [ "$(agent_processes)" -gt 0 ] && [ "$(find /proc -maxdepth 1 -user $BUSY 2>/dev/null | wc -l)" -gt 0 ] && break
+    sleep 0.1
+done
+pkill -KILL -P "$pid"
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+sleep 0.5
+P=$cut
+[ "$(acl_count)" -gt 0 ] && pass "the cut turn left ACLs" || fail "the cut turn left ACLs"
+exits 0 "restored beside another agent's run" stint restore -C "$cut"
+is "$(acl_count)" 0 "and no ACL is left"
+exits 3 "a project whose own agent runs is not restored" stint restore -C "$busy"
+wait "$other"
+ok "once it has ended, it is" stint restore -C "$busy"
+stint setup --user $BUSY --remove >/dev/null
+
+# ---- a HOME that somebody else owns is handed to nobody
+allowed developer true
+rm -rf "$P/.stint/home/developer"
+install -d -m 700 -o nobody "$P/.stint/home/developer"
+install -m 600 -o nobody /etc/hostname "$P/.stint/home/developer/secret"
+# shellcheck disable=SC2016 # runs inside
+exits 125 "a stranger's HOME is refused" turn developer sh -c 'cat "$HOME/secret"'
+is "$(stat -c %U "$P/.stint/home/developer/secret")" nobody "and stays the stranger's"
+done_testing
