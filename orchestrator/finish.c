@@ -90,9 +90,10 @@ int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 	int rc;
 
 	*ret_completed = false;
-	if (!l->resume.unfinished || l->resume.title == NULL || !(l->resume.iteration_passed || l->resume.step != RECORD_COMMIT_NONE))
+	if (!l->resume.unfinished || l->resume.title == NULL)
 		return 0;
-	rc = repo_find_task_commit(l->repo, l->resume.id, l->resume.title, &found, oid, &paths, e);
+	/* Of all its runs: one that was to complete the commit may have been cut itself. */
+	rc = repo_find_task_commit(l->repo, &l->resume.runs, l->resume.title, &found, oid, &paths, e);
 	if (rc != 0 || !found)
 		return rc;
 	l->title = strdup(l->resume.title);
@@ -100,7 +101,7 @@ int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 		return err_errno(e, ENOMEM, "resume");
 	l->resume.unfinished = false;
 	*ret_completed = true;
-	report_line(&l->report, REPORT_PLAIN, "run %s had committed %.10s and was cut: completing it", l->resume.id, oid);
+	report_line(&l->report, REPORT_PLAIN, "an earlier run had committed %.10s and was cut: completing it", oid);
 	rc = record_task_begin(l->record, l->resume.title, l->resume.line, e);
 	if (rc == 0)
 		rc = record_commit_step(l->record, RECORD_COMMIT_HEAD, oid, e);

@@ -71,10 +71,10 @@ int repo_commit(struct repo *r, const struct repo_commit_request *q, char ret_oi
  * staged (TASKS.md excepted: its commit holds what was on disk). STOP_RECORD; -EBUSY: locked by another git. */
 int repo_refresh_index(struct repo *r, const char *paths, size_t paths_len, struct err *e) MUST_CHECK;
 
-/* Resume: did this run already commit this task? Looks at the trailers of HEAD and up to 63 first parents.
- * Found: 0 and *ret_found, the commit in ret_oid and its paths appended to ret_paths (for the tick and
+/* Resume: did one of these runs (ids, each with NUL) already commit this task? Looks at the trailers of HEAD and up to 63 first
+ * parents. Found: 0 and *ret_found, the commit in ret_oid and its paths appended to ret_paths (for the tick and
  * repo_refresh_index()). Not found: 0. */
-int repo_find_task_commit(struct repo *r, const char *run, const char *title, bool *ret_found,
+int repo_find_task_commit(struct repo *r, const struct buf *runs, const char *title, bool *ret_found,
                           char ret_oid[REPO_OID_SIZE], struct buf *ret_paths, struct err *e) MUST_CHECK;
 
 /* Pushes the branch of HEAD to the same name at a remote: no force, no program, in a child that is killed at the

@@ -218,8 +218,10 @@ int repo_check_start(struct repo *r, const char *const *zones, size_t n, bool un
 	REPO_AUTO(reference, ref) = NULL;
 	REPO_AUTO(commit, head) = NULL;
 	REPO_AUTO(tree, tree) = NULL;
-	int rc = check_head(r, e);
+	int rc = repo_clear_lock(r->root_fd, e);
 
+	if (rc == 0)
+		rc = check_head(r, e);
 	if (rc == 0)
 		rc = repo_head_commit(r, &ref, &head, STOP_USAGE, e);
 	if (rc == 0 && git_commit_tree(&tree, head) != 0)

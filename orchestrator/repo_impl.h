@@ -111,6 +111,13 @@ int repo_updates_store(struct repo *r, struct repo_updates *u, struct err *e) MU
 int repo_updates_apply(struct repo *r, git_tree *base, struct repo_updates *u, git_oid *ret_oid,
                        struct err *e) MUST_CHECK;
 
+/* ---- git's index lock (repo_lock.c) */
+/* Takes it, waiting up to 5 s (-EBUSY): a descriptor. One that a killed run left is taken over. */
+int repo_lock_index(int root_fd, struct err *e) MUST_CHECK;
+int repo_unlock_index(int root_fd, int *lock, struct err *e) MUST_CHECK;
+/* Removes one that a killed run left, so that git works again. */
+int repo_clear_lock(int root_fd, struct err *e) MUST_CHECK;
+
 /* ---- a bounded child (repo_child.c) */
 /* Runs fn(arg) in a forked child and waits at most deadline_ms (0: for ever); its error comes back in e.
  * -ETIMEDOUT (e unset) when it had to be killed. Without a deadline it ignores the terminal's signals. */

@@ -16,34 +16,15 @@
 
 #include "base/exit.h"
 
-#define LOCK_WAIT_MS 5000
-#define LOCK_STEP_MS 50
 #define INDEX ".git/index"
-#define LOCK ".git/index.lock"
 #define COPY_NAME "index.stint"      /* ours alone while the lock is held */
 #define COPY ".git/" COPY_NAME
+#define COPY_LOCK COPY ".lock"       /* libgit2's, while it writes the copy */
 
 /* git's own rule compares whole seconds unless it was built otherwise: be as careful. */
 static bool racy(const git_index_entry *en, time_t stamp)
 {
 	return (time_t)en->mtime.seconds >= stamp;
-}
-
-static int take_lock(int root_fd, struct err *e)
-{
-	for (int waited = 0;; waited += LOCK_STEP_MS) {
-		const struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000L};
-		int fd = fd_open_beneath(root_fd, LOCK, O_RDWR | O_CREAT | O_EXCL, 0666, false);
-
-		if (fd >= 0)
-			return fd;
-		if (fd != -EEXIST)
-			return err_errno(e, -fd, "cannot lock git's index");
-		if (waited >= LOCK_WAIT_MS)
-			return err_set(e, EBUSY, "git's index is locked by another process: the commit is made, only the index is "
-			               "behind: when no git runs, remove " LOCK " and run git reset");
-		(void)nanosleep(&step, NULL);
-	}
 }
 
 /* Copies the index. *ret_stamp: its time of writing. Without an index there is no copy: libgit2 reads that as empty. */
@@ -56,6 +37,7 @@ static int copy_index(int root_fd, time_t *ret_stamp, struct err *e)
 
 	*ret_stamp = 0;
 	(void)unlinkat(root_fd, COPY, 0);
+	(void)unlinkat(root_fd, COPY_LOCK, 0);
 	if (from == -ENOENT)
 		return 0;
 	if (from < 0 || fstat(from, &st) != 0)
@@ -245,7 +227,8 @@ static int rewrite(void *arg, struct err *e)
 int repo_refresh_index(struct repo *r, const char *paths, size_t paths_len, struct err *e)
 {
 	struct rewrite w = {.r = r, .paths = paths, .len = paths_len};
-	AUTO_FD lock = take_lock(r->root_fd, e);
+	int lock = repo_lock_index(r->root_fd, e);
+	int unlocked;
 	int rc;
 
 	if (lock < 0)
@@ -253,7 +236,8 @@ int repo_refresh_index(struct repo *r, const char *paths, size_t paths_len, stru
 	rc = repo_in_child(rewrite, &w, 0, e);
 	if (rc != 0)
 		(void)unlinkat(r->root_fd, COPY, 0);
-	if (unlinkat(r->root_fd, LOCK, 0) != 0 && rc == 0)
-		rc = err_errno(e, errno, "cannot unlock git's index");
+	unlocked = repo_unlock_index(r->root_fd, &lock, rc == 0 ? e : NULL);
+	if (rc == 0)
+		rc = unlocked;
 	return rc == 0 ? 0 : err_stop(e, STOP_RECORD, rc);
 }

@@ -127,25 +127,40 @@ static int commit_paths(struct repo *r, git_commit *commit, struct buf *ret, str
 	return repo_tree_paths(r, old, new, ret, e);
 }
 
-int repo_find_task_commit(struct repo *r, const char *run, const char *title, bool *ret_found,
+static bool by_one_of(const char *message, const struct buf *lines)
+{
+	for (size_t at = 0; at < lines->len; at += strlen(lines->data + at) + 1)
+		if (has_trailer(message, lines->data + at))
+			return true;
+	return false;
+}
+
+static int run_trailers(struct buf *ret, const struct buf *runs)
+{
+	for (size_t at = 0; at < runs->len; at += strlen(runs->data + at) + 1)
+		if (add_trailer(ret, "Stint-Run", runs->data + at) != 0 || buf_add(ret, "", 1) != 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int repo_find_task_commit(struct repo *r, const struct buf *runs, const char *title, bool *ret_found,
                           char ret_oid[REPO_OID_SIZE], struct buf *ret_paths, struct err *e)
 {
 	REPO_AUTO(commit, at) = NULL;
 	AUTO_BUF struct buf task = {0};
-	AUTO_BUF struct buf id = {0};
+	AUTO_BUF struct buf ids = {0};
 	int rc = repo_head_commit(r, NULL, &at, STOP_RECORD, e);
 
 	*ret_found = false;
 	if (rc != 0)
 		return rc;
-	if (add_trailer(&task, "Stint-Task", title) != 0 || add_trailer(&id, "Stint-Run", run) != 0 ||
-	    buf_str(&task) == NULL || buf_str(&id) == NULL)
+	if (add_trailer(&task, "Stint-Task", title) != 0 || buf_str(&task) == NULL || run_trailers(&ids, runs) != 0)
 		return err_errno(e, ENOMEM, "cannot look for a commit");
 	for (int i = 0; i < LOOK_BACK; i++) {
 		const char *message = git_commit_message(at);
 		git_commit *parent = NULL;
 
-		if (has_trailer(message, id.data) && has_trailer(message, task.data)) {
+		if (has_trailer(message, task.data) && by_one_of(message, &ids)) {
 			(void)git_oid_tostr(ret_oid, REPO_OID_SIZE, git_commit_id(at));
 			rc = commit_paths(r, at, ret_paths, e);
 			*ret_found = rc == 0;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "protocol/record.h"
 
 #define RECORD_MAX_RUNS 100000u
@@ -47,16 +48,11 @@ struct record_resume {
 	bool iteration_passed;              /* … with a pass: only the commit is missing */
 	enum record_commit step;
 	char *commit;                       /* hex, or NULL */
+	struct buf runs;                    /* when unfinished: the ids, each with NUL, of this run and the unbroken ones
+	                                     * before it that worked on the same task; newest first */
 };
 /* 0 also when there is none (zeroed). A damaged newest record is an error: guessing would hide work. */
 int record_resume(int root_fd, struct record_resume *ret, struct err *e) MUST_CHECK;
 void record_resume_done(struct record_resume *r);
-
-/* Calls each with the raw change list (protocol/frames.h) of every finished turn of the resumed task, oldest first, over
- * all unbroken earlier runs of the same title. A turn that was cut by a kill left no list: only the tree knows what it
- * changed. each returns 0 to go on. */
-typedef int record_changes_fn(void *cookie, const char *list, size_t n);
-int record_resume_changes(int root_fd, const struct record_resume *r, record_changes_fn *each, void *cookie,
-                          struct err *e) MUST_CHECK;
 
 #endif

@@ -249,15 +249,14 @@ int inode_pin(struct inode_work *w, int fd, const struct acl_who *who)
 	return rc;
 }
 
-int inode_chown(int fd, const struct stat *st, uid_t uid, gid_t gid)
+int inode_plain_bits(int fd, const struct stat *st)
 {
-	int rc = 0;
+	return S_ISLNK(st->st_mode) || (st->st_mode & 07000) == 0 ? 0 : xattr_chmod(fd, st->st_mode & 0777);
+}
 
-	if (!S_ISLNK(st->st_mode) && (st->st_mode & 07000) != 0)
-		rc = xattr_chmod(fd, st->st_mode & 0777);
-	if (rc == 0 && fchownat(fd, "", uid, gid, AT_EMPTY_PATH) != 0)
-		rc = -errno;
-	return rc;
+int inode_chown(int fd, uid_t uid, gid_t gid)
+{
+	return fchownat(fd, "", uid, gid, AT_EMPTY_PATH) == 0 ? 0 : -errno;
 }
 
 /* Xattrs that an owner without privilege can have set, and ours, which a copy as root may have carried along. */

@@ -66,10 +66,12 @@ int inode_restore(struct inode_work *w, int fd, const struct stat *st, const str
 /* Before a run has set anything: what names the agent already is a person's, so it is saved like every other ACL. */
 int inode_pin(struct inode_work *w, int fd, const struct acl_who *who) MUST_CHECK;
 
-/* Set-id and sticky bits off, then the new owner. Nothing else changes. */
-int inode_chown(int fd, const struct stat *st, uid_t uid, gid_t gid) MUST_CHECK;
+/* Set-id and sticky bits off: before anything else, and before a new owner above all. */
+int inode_plain_bits(int fd, const struct stat *st) MUST_CHECK;
 
-/* Sets both ACLs (def none: no default ACL) and with them the mode, after inode_chown(); drops user.* xattrs and ours. */
+int inode_chown(int fd, uid_t uid, gid_t gid) MUST_CHECK;
+
+/* Sets both ACLs (def none: no default ACL) and with them the mode, after inode_plain_bits(); drops user.* xattrs and ours. */
 int inode_settle(struct inode_work *w, int fd, const struct stat *st, const struct acl *access,
                  const struct acl *def) MUST_CHECK;
 

@@ -1,7 +1,8 @@
 /* Takes the tree back after a turn: what an agent owns becomes the owner's, and what differs from the snapshot is listed.
  *
- * Only inodes that an agent owns are changed. In order: set-id bits off, owner, ACLs and mode. An entry that stands where an
- * older one stood gets that one's ACL, group and mode; a new one what the owner's umask or the folder's default ACL gives.
+ * Only inodes that an agent owns are changed. In order: set-id bits off, ACLs and mode, owner: what a kill leaves half done is
+ * still the agent's, so it is taken again. An entry that stands where an older one stood gets that one's ACL, group and
+ * mode; a new one what the owner's umask or the folder's default ACL gives.
  *
  * A `.git` that an agent made would make the owner's next git run the agent's configuration. A file or link of that
  * name is removed; a folder and every file in it get mode 0, which ends git's search there without an error; for a
@@ -139,7 +140,7 @@ static int take_ordinary(struct reclaim *r, struct walk_entry *en, const struct 
 	bool same = rec != NULL && (rec->mode & S_IFMT) == (en->st.st_mode & S_IFMT);
 	gid_t gid = same ? rec->gid : r->ids->owner_gid;
 	mode_t extra = same && S_ISDIR(rec->mode) ? rec->base_mode & (S_ISGID | S_ISVTX) : 0;
-	int rc = inode_chown(en->fd, &en->st, r->ids->owner, gid);
+	int rc = inode_plain_bits(en->fd, &en->st);
 
 	if (rc == 0)
 		rc = same ? wanted_as_before(r, rec) : wanted_as_new(r, en);
@@ -147,14 +148,21 @@ static int take_ordinary(struct reclaim *r, struct walk_entry *en, const struct 
 		rc = inode_settle(r->ids->work, en->fd, &en->st, r->access, r->def);
 	if (rc == 0 && extra != 0)
 		rc = xattr_chmod(en->fd, extra | acl_to_mode(r->access));
-	return rc;
+	return rc != 0 ? rc : inode_chown(en->fd, r->ids->owner, gid);
+}
+
+static int take_owner(struct reclaim *r, struct walk_entry *en)
+{
+	int rc = inode_plain_bits(en->fd, &en->st);
+
+	return rc != 0 ? rc : inode_chown(en->fd, r->ids->owner, r->ids->owner_gid);
 }
 
 static int take_and_disable(struct reclaim *r, struct walk_entry *en)
 {
-	int rc = inode_chown(en->fd, &en->st, r->ids->owner, r->ids->owner_gid);
+	int rc = S_ISLNK(en->st.st_mode) ? 0 : inode_disable(r->ids->work, en->fd);
 
-	return rc != 0 || S_ISLNK(en->st.st_mode) ? rc : inode_disable(r->ids->work, en->fd);
+	return rc != 0 ? rc : inode_chown(en->fd, r->ids->owner, r->ids->owner_gid);
 }
 
 static int remove_entry(struct reclaim *r, struct walk_entry *en, const char *why)
@@ -186,12 +194,12 @@ static int take(struct reclaim *r, struct walk_entry *en, const struct snap_rec 
 	int rc;
 
 	if ((en->cookie.bits & RECLAIM_PLAIN) != 0)
-		return inode_chown(en->fd, &en->st, r->ids->owner, r->ids->owner_gid);
+		return take_owner(r, en);
 	if ((en->cookie.bits & RECLAIM_DOT_GIT) != 0 || tree_is_dot_git(en->name))
 		return take_dot_git(r, en);
 	switch (en->st.st_mode & S_IFMT) {
 	case S_IFLNK:
-		return inode_chown(en->fd, &en->st, r->ids->owner, r->ids->owner_gid);
+		return take_owner(r, en);
 	case S_IFREG:
 	case S_IFDIR:
 		return take_ordinary(r, en, rec);

@@ -35,7 +35,9 @@ static int hand_over_visit(void *ctx, struct walk_entry *en, struct err *e)
 	}
 	rc = walk_open(en);
 	if (rc == 0)
-		rc = inode_chown(en->fd, &en->st, h->to, h->to_gid);
+		rc = inode_plain_bits(en->fd, &en->st);
+	if (rc == 0)
+		rc = inode_chown(en->fd, h->to, h->to_gid);
 	return rc == 0 || rc == -ENOENT ? WALK_DESCEND : tree_entry_fail("cannot change the owner of", en->dir, en->name, rc, e);
 }
 

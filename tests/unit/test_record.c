@@ -365,7 +365,8 @@ static void test_commit_steps_survive(void **state)
 	for (int step = RECORD_COMMIT_BUILT; step <= RECORD_COMMIT_DONE; step++) {
 		MUST(record_commit_step(r, (enum record_commit)step, "0123456789abcdef", &e_));
 		MUST(record_resume(p->fd, &left, &e_));
-		assert_true(left.unfinished && left.running && left.iteration_passed);
+		assert_true(left.running && left.iteration_passed);
+		assert_int_equal(left.unfinished, step != RECORD_COMMIT_DONE);
 		assert_int_equal(left.step, step);
 		assert_string_equal(left.commit, "0123456789abcdef");
 		record_resume_done(&left);
@@ -376,11 +377,6 @@ static void test_commit_steps_survive(void **state)
 	MUST(record_resume(p->fd, &left, &e_));
 	assert_false(left.unfinished);
 	record_resume_done(&left);
-}
-
-static int collect(void *cookie, const char *list, size_t n)
-{
-	return buf_add(cookie, list, n);
 }
 
 static void loop_run(const struct project *p, const char *title, const char *change, const char *status)
@@ -396,21 +392,23 @@ static void loop_run(const struct project *p, const char *title, const char *cha
 	record_free(r);
 }
 
-/* A task that three runs worked on: its changes are those of all of them, oldest first, and of no other task. */
-static void test_changes_over_runs(void **state)
+/* A task that several runs worked on: all of them are named, newest first, and no other. */
+static void test_runs_of_a_task(void **state)
 {
 	struct project *p = *state;
 	struct record_resume left;
-	AUTO_BUF struct buf all = {0};
+	char first[RECORD_ID_MAX];
 
-	loop_run(p, "other", "Ax", "pass");
+	loop_run(p, "mine", "A0", "pass"); /* an older task of that name, done */
 	loop_run(p, "mine", "A1", "fail");
+	MUST(record_find(p->fd, "latest", first, &e_));
 	loop_run(p, "mine", "A2", "open");
 	record_free(begin(p, "turn")); /* in between, by hand */
+	record_free(begin(p, "loop")); /* killed before it began anything */
 	MUST(record_resume(p->fd, &left, &e_));
-	MUST(record_resume_changes(p->fd, &left, collect, &all, &e_));
-	assert_int_equal(all.len, 6);
-	assert_memory_equal(all.data, "A1\0A2", 6);
+	assert_int_equal(left.runs.len, 2 * (strlen(first) + 1));
+	assert_string_equal(left.runs.data, left.id);
+	assert_string_equal(left.runs.data + strlen(first) + 1, first);
 	record_resume_done(&left);
 }
 
@@ -561,7 +559,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_interrupted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_commit_steps_survive, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_changes_over_runs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_runs_of_a_task, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_find, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_grow, setup, teardown),

@@ -145,6 +145,31 @@ static void test_index_lock(void **state)
 	RUN(f, "rm .git/index.lock");   /* it must still be there: it is another's */
 }
 
+/* What a run that was killed with the lock in its hands leaves: both names, and libgit2's own lock on the copy. */
+static const char killed_locks[] = "touch .git/index.lock.stint .git/index.stint .git/index.stint.lock; "
+                                   "ln .git/index.lock.stint .git/index.lock";
+
+static void test_lock_of_a_killed_run(void **state)
+{
+	struct fix *f = *state;
+
+	RUN(f, "echo x >src/a.c");
+	commit_all(f, LIST("src/a.c"));
+	RUN(f, "%s", killed_locks);
+	assert_int_equal(repo_refresh_index(f->r, LIST("src/a.c"), &f->e), 0);
+	SAYS(f, "", "ls .git | grep -e lock -e stint || true");
+	RUN(f, "%s", killed_locks);
+	assert_int_equal(repo_check_start(f->r, ZONES, ZONES_N, true, &f->e), 0);
+	RUN(f, "git add src/a.c");      /* git can lock it again */
+	/* The same, held: its maker lives. */
+	RUN(f, "%s; flock .git/index.lock.stint sleep 1 >/dev/null 2>&1 & sleep 0.2", killed_locks);
+	assert_int_equal(repo_check_start(f->r, ZONES, ZONES_N, true, &f->e), 0);
+	RUN(f, "test -e .git/index.lock");
+	assert_int_equal(repo_refresh_index(f->r, LIST("src/a.c"), &f->e), 0); /* waits for it */
+}
+
+#define RUNS(s) (&(struct buf){.data = (char []){s}, .len = sizeof(s)})
+
 static void test_resume(void **state)
 {
 	struct fix *f = *state;
@@ -154,18 +179,18 @@ static void test_resume(void **state)
 	char head[REPO_OID_SIZE + 1];
 	bool found = true;
 
-	assert_int_equal(repo_find_task_commit(f->r, "R1", "Add the thing", &found, oid, &again, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R1"), "Add the thing", &found, oid, &again, &f->e), 0);
 	assert_false(found);
 	RUN(f, "echo x >src/a.c");
 	assert_int_equal(commit(f, LIST("src/a.c"), "- [x] First\n", &done), 0);
-	assert_int_equal(repo_find_task_commit(f->r, "R2", "Add the thing", &found, oid, &again, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R2"), "Add the thing", &found, oid, &again, &f->e), 0);
 	assert_false(found);
-	assert_int_equal(repo_find_task_commit(f->r, "R1", "Add the thin", &found, oid, &again, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R1"), "Add the thin", &found, oid, &again, &f->e), 0);
 	assert_false(found);
 	RUN(f, "git rev-parse HEAD");
 	(void)snprintf(head, sizeof(head), "%.40s", out(f));
 	RUN(f, "git commit -qm user --allow-empty");
-	assert_int_equal(repo_find_task_commit(f->r, "R1", " Add  the\nthing", &found, oid, &again, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R3\0R1"), " Add  the\nthing", &found, oid, &again, &f->e), 0);
 	assert_true(found);
 	assert_string_equal(oid, head);
 	assert_int_equal(again.len, done.len);
@@ -194,9 +219,9 @@ static void test_untrusted_title(void **state)
 	/* A title that speaks like a trailer is none. */
 	q.title = "x Stint-Run: R2";
 	assert_int_equal(repo_commit(f->r, &q, oid, &done, &f->e), 0);
-	assert_int_equal(repo_find_task_commit(f->r, "R1", q.title, &found, oid, &done, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R1"), q.title, &found, oid, &done, &f->e), 0);
 	assert_true(found);
-	assert_int_equal(repo_find_task_commit(f->r, "R2", q.title, &found, oid, &done, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R2"), q.title, &found, oid, &done, &f->e), 0);
 	assert_false(found);
 	q.title = "\n";
 	assert_int_equal(repo_commit(f->r, &q, oid, &done, &f->e), 0);
@@ -231,6 +256,7 @@ int main(void)
 		PROJECT(test_index_needs_no_second_look),
 		PROJECT(test_moved_head),
 		PROJECT(test_index_lock),
+		PROJECT(test_lock_of_a_killed_run),
 		PROJECT(test_resume),
 		PROJECT(test_untrusted_title),
 		PROJECT(test_nothing_is_followed),
