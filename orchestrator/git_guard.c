@@ -49,6 +49,14 @@ static bool is_folder(int dir_fd, const struct dirent *d)
 	return fstatat(dir_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A folder without any permission is one that a turn's reclaim made unusable. */
+static bool is_live_git(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode) || (st.st_mode & 0700) != 0;
+}
+
 /* Reads the folder fd into a new level. */
 static int push(struct walk *w, int fd)
 {
@@ -74,8 +82,8 @@ static int push(struct walk *w, int fd)
 	for (const struct dirent *d = readdir(dir); d != NULL && rc == 0; d = readdir(dir)) {
 		if (str_eq(d->d_name, ".") || str_eq(d->d_name, ".."))
 			continue;
-		if (str_eq(d->d_name, ".git"))
-			w->found = true;
+		if (strcasecmp(d->d_name, ".git") == 0)
+			w->found = w->found || is_live_git(copy, d->d_name);
 		else if (is_folder(copy, d))
 			rc = buf_add(&level.names, d->d_name, strlen(d->d_name) + 1);
 	}

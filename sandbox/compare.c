@@ -102,18 +102,26 @@ static int note_xattrs(struct reclaim *r, const struct walk_entry *en, const str
 	                    "shows them)");
 }
 
+/* What stood there at the flip, which sealed it, is left alone. */
 static int visit_dot_git(struct reclaim *r, struct walk_entry *en, const struct snap_rec *rec, struct err *e)
 {
+	bool top = (en->cookie.bits & RECLAIM_DOT_GIT) == 0;
+	int rc;
+
 	en->child.bits |= RECLAIM_DOT_GIT;
 	if (ids_is_agent(r->ids, en->st.st_uid))
 		return reclaim_take(r, en, rec, e);
-	if ((en->cookie.bits & RECLAIM_DOT_GIT) != 0)
-		return WALK_DESCEND;
-	if (rec != NULL)
-		return WALK_SKIP; /* was there at the flip, which sealed it */
-	if (changes_note(r->out, en->dir, en->name, "a repository that appeared during the turn: delete it unless it is yours") != 0)
-		return NO_MEMORY(e);
-	return WALK_DESCEND;
+	if (top && rec != NULL && rec->ino == en->st.st_ino && (rec->mode & S_IFMT) == (en->st.st_mode & S_IFMT))
+		return WALK_SKIP;
+	rc = reclaim_dot_git(r, en);
+	return rc == 0 ? WALK_DESCEND : tree_entry_fail("cannot make useless", en->dir, en->name, rc, e);
+}
+
+static bool touched(const struct reclaim *r, const struct walk_entry *en, const struct snap_rec *rec)
+{
+	if (rec == NULL || ids_is_agent(r->ids, en->st.st_uid))
+		return true;
+	return S_ISDIR(en->st.st_mode) ? rec->ino != en->st.st_ino : differs(rec, &en->st);
 }
 
 static int visit(void *ctx, struct walk_entry *en, struct err *e)
@@ -128,6 +136,7 @@ static int visit(void *ctx, struct walk_entry *en, struct err *e)
 		return visit_dot_git(r, en, rec, e);
 	if (list_entry(r, en, rec) != 0)
 		return NO_MEMORY(e);
+	reclaim_look(r, en, touched(r, en, rec));
 	if (ids_is_agent(r->ids, en->st.st_uid))
 		return reclaim_take(r, en, rec, e);
 	rc = note_xattrs(r, en, rec);
@@ -157,7 +166,7 @@ static int listed(void *ctx, const struct walk_dir *d, struct err *e)
 	}
 	if (rc == 0)
 		rc = list_gone(r);
-	return rc == 0 ? 0 : NO_MEMORY(e);
+	return rc == 0 ? reclaim_listed(r, d, e) : NO_MEMORY(e);
 }
 
 static int reclaim_folder(struct tree *t, struct reclaim *r, const struct zone *z, struct err *e)

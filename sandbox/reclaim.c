@@ -4,10 +4,13 @@
  * still the agent's, so it is taken again. An entry that stands where an older one stood gets that one's ACL, group and
  * mode; a new one what the owner's umask or the folder's default ACL gives.
  *
- * A `.git` that an agent made would make the owner's next git run the agent's configuration. A file or link of that
- * name is removed; a folder and every file in it get mode 0, which ends git's search there without an error; for a
- * root owner, whom no mode stops, its HEAD goes too. Nothing is renamed: under another name it would be harmless
- * only until somebody names it back. */
+ * A repository that an agent made would make the owner's next git run the agent's configuration. Of a new `.git`, a file or link
+ * is removed; a folder gets mode 0, and so does every file in it that was the agent's, and its HEAD, which ends git's
+ * search there without an error; for a root owner, whom no mode stops, its HEAD goes. Nothing is renamed: under another
+ * name it would be harmless only until somebody names it back. A folder of any name is a repository for git too when HEAD
+ * stands in it beside objects and refs, or beside commondir: one that became so, or whose configuration changed, loses its
+ * HEAD. That is judged by what stands at a path now and did not at the flip, whoever owns it: an agent may move in one turn
+ * what became the owner's after an earlier one. */
 #include "sandbox/tree_private.h"
 
 #include <errno.h>
@@ -54,6 +57,7 @@ int reclaim_enter(struct reclaim *r, const struct walk_dir *d, struct err *e)
 	uint64_t ino = d->cookie.ino;
 	int rc;
 
+	r->parts = 0;
 	r->chained = (d->cookie.bits & RECLAIM_CHAINED) != 0;
 	r->default_known = false;
 	if (!r->chained && r->snap.open && snap_has(&r->snap, d->ino)) {
@@ -172,21 +176,82 @@ static int remove_entry(struct reclaim *r, struct walk_entry *en, const char *wh
 	return changes_note(r->out, en->dir, en->name, why);
 }
 
-/* At or below a .git in a zone. */
-static int take_dot_git(struct reclaim *r, struct walk_entry *en)
+static bool is_head(const struct walk_entry *en)
+{
+	return strcasecmp(en->name, "HEAD") == 0 && !S_ISDIR(en->st.st_mode);
+}
+
+int reclaim_dot_git(struct reclaim *r, struct walk_entry *en)
 {
 	bool top = (en->cookie.bits & RECLAIM_DOT_GIT) == 0;
+	bool agents = ids_is_agent(r->ids, en->st.st_uid);
 	int rc;
 
+	if (!agents && en->st.st_uid != r->ids->owner)
+		return top ? changes_note(r->out, en->dir, en->name, "a repository of somebody else: look into it") : 0;
 	if (top && !S_ISDIR(en->st.st_mode))
-		return remove_entry(r, en, "made by the agent, and git would follow it: removed");
-	if (r->ids->owner == 0 && strcmp(en->name, "HEAD") == 0 && !S_ISDIR(en->st.st_mode))
-		return remove_entry(r, en, "made by the agent in a .git: removed, because no mode stops a root owner's git");
-	rc = take_and_disable(r, en);
+		return remove_entry(r, en, "appeared during the turn, and git would follow it: removed");
+	if (r->ids->owner == 0 && is_head(en))
+		return remove_entry(r, en, "appeared during the turn in a .git: removed, because no mode stops a root owner's git");
+	if (!agents && !top && !is_head(en))
+		return 0;
+	rc = walk_open(en);
+	if (rc == 0)
+		rc = take_and_disable(r, en);
 	if (rc == 0 && top)
-		rc = changes_note(r->out, en->dir, en->name, "a repository made by the agent: made unusable (mode 0), look into it "
-		                  "and delete it");
-	return rc;
+		rc = changes_note(r->out, en->dir, en->name, "a repository that appeared during the turn: made unusable (mode 0), look "
+		                  "into it and delete it; if it is yours, chmod it and its HEAD");
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* What git looks for in a folder, and what it obeys there. */
+enum {
+	PART_HEAD = 1 << 0,
+	PART_OBJECTS = 1 << 1,
+	PART_REFS = 1 << 2,
+	PART_COMMONDIR = 1 << 3,
+	PART_CONFIG = 1 << 4,
+	PART_TOUCHED = 1 << 5,
+};
+
+static const struct part {
+	const char *name;
+	bool folder;
+	unsigned int bit;
+} parts[] = {
+	{"HEAD", false, PART_HEAD},           {"objects", true, PART_OBJECTS}, {"refs", true, PART_REFS},
+	{"commondir", false, PART_COMMONDIR}, {"config", false, PART_CONFIG},  {"config.worktree", false, PART_CONFIG},
+};
+
+void reclaim_look(struct reclaim *r, const struct walk_entry *en, bool touched)
+{
+	if ((en->cookie.bits & (RECLAIM_PLAIN | RECLAIM_DOT_GIT)) != 0)
+		return;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		/* A link may stand for a folder. */
+		bool fits = S_ISLNK(en->st.st_mode) || S_ISDIR(en->st.st_mode) == parts[i].folder;
+
+		if (!fits || strcasecmp(en->name, parts[i].name) != 0)
+			continue;
+		r->parts |= parts[i].bit | (touched ? PART_TOUCHED : 0);
+		if (parts[i].bit == PART_HEAD)
+			memcpy(r->head, en->name, sizeof(r->head));
+	}
+}
+
+int reclaim_listed(struct reclaim *r, const struct walk_dir *d, struct err *e)
+{
+	static const unsigned int whole = PART_HEAD | PART_OBJECTS | PART_REFS;
+	static const unsigned int linked = PART_HEAD | PART_COMMONDIR;
+	int rc;
+
+	if ((r->parts & PART_TOUCHED) == 0 || ((r->parts & whole) != whole && (r->parts & linked) != linked))
+		return 0;
+	rc = unlinkat(d->fd, r->head, 0) == 0 || errno == ENOENT ? 0 : -errno;
+	if (rc == 0)
+		rc = changes_note(r->out, d->path, r->head, "removed: with it the folder was a repository to git, whose configuration the "
+		                  "agent made or changed");
+	return rc == 0 ? 0 : tree_entry_fail("cannot remove", d->path, r->head, rc, e);
 }
 
 static int take(struct reclaim *r, struct walk_entry *en, const struct snap_rec *rec)
@@ -196,7 +261,7 @@ static int take(struct reclaim *r, struct walk_entry *en, const struct snap_rec 
 	if ((en->cookie.bits & RECLAIM_PLAIN) != 0)
 		return take_owner(r, en);
 	if ((en->cookie.bits & RECLAIM_DOT_GIT) != 0 || tree_is_dot_git(en->name))
-		return take_dot_git(r, en);
+		return reclaim_dot_git(r, en);
 	switch (en->st.st_mode & S_IFMT) {
 	case S_IFLNK:
 		return take_owner(r, en);

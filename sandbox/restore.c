@@ -71,6 +71,7 @@ static int visit(void *ctx, struct walk_entry *en, struct err *e)
 	if (en->mount)
 		return WALK_SKIP;
 	mark_plain(en);
+	reclaim_look(&r->reclaim, en, ids_is_agent(r->ids, en->st.st_uid));
 	if (ids_is_agent(r->ids, en->st.st_uid)) {
 		struct err one = {0};
 
@@ -98,6 +99,13 @@ static int enter(void *ctx, const struct walk_dir *d, struct err *e)
 	return reclaim_enter(&r->reclaim, d, e);
 }
 
+static int listed(void *ctx, const struct walk_dir *d, struct err *e)
+{
+	struct restore *r = ctx;
+
+	return reclaim_listed(&r->reclaim, d, e);
+}
+
 static int restore_root(struct restore *r, int root_fd, struct err *e)
 {
 	AUTO_FD fd = openat(root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -120,7 +128,7 @@ static int restore_root(struct restore *r, int root_fd, struct err *e)
 int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const struct journal *j, uint64_t *ret_restored,
                 struct err *e)
 {
-	static const struct walk_ops ops = {.visit = visit, .enter = enter};
+	static const struct walk_ops ops = {.visit = visit, .enter = enter, .listed = listed};
 	const struct walk_cookie cookie = {0, 0, ZONES_NONE};
 	struct restore r = {.ids = ids, .traces = INODE_OURS};
 	char snapshot[SNAP_NAME_MAX];

@@ -59,6 +59,7 @@ static int visit(void *ctx, struct walk_entry *en, struct err *e)
 	en->child.zone = zone_below(&s->t->zones, en->cookie.zone, en->name);
 	if (en->dir->len == 0 && (str_eq(en->name, ".git") || str_eq(en->name, ".stint")))
 		en->child.bits |= RECLAIM_PLAIN;
+	reclaim_look(&s->reclaim, en, ids_is_agent(&s->t->ids, en->st.st_uid));
 	if (ids_is_agent(&s->t->ids, en->st.st_uid))
 		return reclaim_take(&s->reclaim, en, NULL, e);
 	if (tree_is_dot_git(en->name) && (en->cookie.bits & (RECLAIM_PLAIN | RECLAIM_DOT_GIT)) == 0)
@@ -75,9 +76,16 @@ static int enter(void *ctx, const struct walk_dir *d, struct err *e)
 	return reclaim_enter(&s->reclaim, d, e);
 }
 
+static int listed(void *ctx, const struct walk_dir *d, struct err *e)
+{
+	struct start *s = ctx;
+
+	return reclaim_listed(&s->reclaim, d, e);
+}
+
 int start_walk(struct tree *t, struct err *e)
 {
-	static const struct walk_ops ops = {.visit = visit, .enter = enter};
+	static const struct walk_ops ops = {.visit = visit, .enter = enter, .listed = listed};
 	const struct walk_cookie cookie = {0, 0, ZONES_ROOT};
 	struct start s = {.t = t};
 	int rc = reclaim_begin(&s.reclaim, &t->ids, NULL, -1, NULL, e);

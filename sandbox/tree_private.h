@@ -75,6 +75,8 @@ struct reclaim {
 	struct acl *access;
 	struct acl *def;
 	uint64_t taken;            /* inodes that changed hands */
+	unsigned int parts;        /* of a repository, seen in the folder being visited: reclaim.c */
+	char head[sizeof("HEAD")]; /* the name of its HEAD as spelt there */
 };
 
 /* journal_fd and snapshot_name: NULL for none. */
@@ -85,6 +87,12 @@ void reclaim_done(struct reclaim *r);
 int reclaim_enter(struct reclaim *r, const struct walk_dir *d, struct err *e) MUST_CHECK;
 /* The entry's record (NULL: it is new or no snapshot is there), and its cookie for what is below. */
 const struct snap_rec *reclaim_lookup(struct reclaim *r, struct walk_entry *en);
+/* Looks whether the entry is part of a repository. touched: an agent may have made or changed it. */
+void reclaim_look(struct reclaim *r, const struct walk_entry *en, bool touched);
+/* To be called when all entries of a folder are visited: one that an agent made a repository is none any more. */
+int reclaim_listed(struct reclaim *r, const struct walk_dir *d, struct err *e) MUST_CHECK;
+/* An entry at or below a `.git` that was not there at the flip, whoever owns it: makes it useless. 0 or a negative errno. */
+int reclaim_dot_git(struct reclaim *r, struct walk_entry *en) MUST_CHECK;
 /* Takes it back. enum walk_next, or an error. */
 int reclaim_take(struct reclaim *r, struct walk_entry *en, const struct snap_rec *rec, struct err *e) MUST_CHECK;
 

@@ -103,6 +103,57 @@ attack_mode_of_parent() {
 attack_chown() {
     refused "giving a file away" 'Operation not permitted' turn developer bin/try create src/own -- turn developer bin/try chown src/own
 }
+# Repositories whose configuration runs a program at the owner's next git status: lay DIR prints what makes one.
+lay() { # DIR
+    printf 'mkdir -p %s/objects %s/refs && echo "ref: refs/heads/main" >%s/HEAD && printf "[core]\\n\\trepositoryformatversion = 0\\n\\tworktree = .\\n\\tfsmonitor = \\"touch %s/ran;:\\"\\n" >%s/config' \
+        "$1" "$1" "$1" "$P" "$1"
+}
+runs_in() { # DIR: does the owner's git there run the program?
+    rm -f "$P/ran"
+    own git -C "$1" status >/dev/null 2>&1
+    [ -e "$P/ran" ]
+}
+planted() { # NAME DIR TURN…: the owner's own layout runs it (control); after these turns of a developer, git in DIR does not
+    local name=$1 dir=$2 script
+    shift 2
+    rm -rf "$P/control"
+    own sh -c "$(lay control)"
+    runs_in control || { fail "$name" "the control failed: git status did not run the program"; return; }
+    own sh -c "$(lay src/live)" # an owner's own is left alone
+    for script; do
+        run turn developer sh -ec "$script"
+        [ "$RC" -eq 0 ] || { fail "$name" "the turn failed: $OUT $ERR"; return; }
+    done
+    if runs_in "$dir"; then
+        fail "$name" "git ran the agent's program" "$(own ls -la "$dir" 2>&1)" "$ERR"
+    elif [ ! -e "$P/src/live/HEAD" ]; then
+        fail "$name" "the owner's own repository lost its HEAD"
+    else
+        pass "$name"
+    fi
+    rm -rf "$P/control" "$P/src/live" "$P/src/e" "$P/src/n"
+}
+attack_bare_layout() { planted "a repository that is not called .git" src/e "$(lay src/e)"; }
+attack_bare_linked_head() { planted "one whose HEAD is a link" src/e "$(lay src/e); rm src/e/HEAD; ln -s refs/heads/main src/e/HEAD"; }
+attack_bare_in_parts() { planted "one that is made in two turns" src/e "$(lay src/e); mv src/e/refs src/e/later" 'mv src/e/later src/e/refs'; }
+attack_bare_head_rewritten() {
+    planted "one whose HEAD is written last, into an older file" src/e "$(lay src/e); echo none >src/e/HEAD; rmdir src/e/refs" \
+        'cat src/e/HEAD; echo "ref: refs/heads/main" >src/e/HEAD; mkdir src/e/refs'
+}
+attack_bare_moved_whole() { planted "an owner's one, moved" src/e 'mv src/live src/e; mkdir -p src/live; touch src/live/HEAD'; }
+attack_bare_config() {
+    planted "an owner's one, configured anew" src/e 'true' "cp -r src/live src/e; rm src/e/config" "$(lay src/e)"
+}
+attack_git_renamed_later() { planted "one made in a turn and named .git in the next" src/n "$(lay src/n/x); mv src/n/x/HEAD src/n/h" 'mv src/n/h src/n/x/HEAD; mv src/n/x src/n/.git'; }
+attack_git_swapped() {
+    planted "a .git that was made useless, replaced by an older folder" src/n "$(lay src/n/.git)" "$(lay src/n/x); mv src/n/x/HEAD src/n/h" \
+        'mv src/n/h src/n/x/HEAD; mv src/n/.git src/n/old; mv src/n/x src/n/.git'
+}
+attack_gitfile_of_the_owner() {
+    own sh -c 'mkdir -p src/n && echo notes >src/n/notes'
+    planted "an owner's file, rewritten and named .git" src/n "$(lay src/n/e); mv src/n/e/HEAD src/n/h" \
+        'mv src/n/h src/n/e/HEAD; echo "gitdir: e" >src/n/notes; mv src/n/notes src/n/.git'
+}
 attack_nested_git() {
     turn developer sh -c 'mkdir -p src/sub/.git/hooks && echo x >src/sub/.git/config' >/dev/null
     if [ -e "$P/src/sub/.git" ] && own sh -c 'cat src/sub/.git/config' >/dev/null 2>&1; then

@@ -307,6 +307,21 @@ static void test_the_next_run_repairs(void **state)
 	assert_int_equal(fx_journal(f), 0);
 }
 
+static void test_a_repository_of_a_killed_turn_is_none(void **state)
+{
+	struct fx *f = *state;
+
+	fx_mkdir(f, "src/mine", 0755);
+	fx_sh(f, OWNER, "mkdir src/mine/objects src/mine/refs; echo 'ref: refs/heads/main' > src/mine/HEAD");
+	turn_and_die(f, DEVELOPER, "cd src; mkdir -p r/objects r/refs nested; echo 'ref: refs/heads/main' > r/HEAD; cp -r r nested/.git");
+	assert_true(fx_exists(f, "src/r/HEAD"));
+	fx_open(f);
+	fx_close(f);
+	assert_false(fx_exists(f, "src/r/HEAD"));
+	check_mode(f, "src/nested/.git", S_IFDIR);
+	assert_true(fx_exists(f, "src/mine/HEAD"));
+}
+
 static void test_restore_needs_no_policy(void **state)
 {
 	struct fx *f = *state;
@@ -475,6 +490,7 @@ int main(void)
 		T(test_a_whole_zone_can_go),
 		T(test_a_long_list_is_cut),
 		T(test_the_next_run_repairs),
+		T(test_a_repository_of_a_killed_turn_is_none),
 		T(test_restore_needs_no_policy),
 		T(test_restore_without_a_journal),
 		T(test_another_agents_leftover_is_refused),
