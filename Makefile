@@ -42,7 +42,7 @@ WIRE   := protocol/frames.c protocol/policy.c roles/role.c roles/path.c
 # Root code: everything the warden links. libc only: ACLs are handled raw, so that they come back byte for byte.
 WARDEN := $(BASE) $(WIRE) sandbox/warden_main.c sandbox/warden_loop.c sandbox/prove.c \
           sandbox/users.c sandbox/zones.c sandbox/acl.c sandbox/inode.c sandbox/xattr.c sandbox/walk.c \
-          sandbox/links.c sandbox/ids.c sandbox/changes.c sandbox/flip.c sandbox/reclaim.c sandbox/compare.c \
+          sandbox/links.c sandbox/linked.c sandbox/ids.c sandbox/changes.c sandbox/flip.c sandbox/reclaim.c sandbox/compare.c \
           sandbox/snapshot.c sandbox/journal.c \
           sandbox/restore.c sandbox/start.c sandbox/sweep.c sandbox/tree.c \
           sandbox/spawn.c sandbox/view.c sandbox/newroot.c sandbox/place.c sandbox/mnt.c sandbox/cover.c sandbox/turn_dirs.c \

@@ -257,6 +257,7 @@ static int run_probe(struct warden *w, const struct plan *p, struct buf *out, st
 		.gid = as_agent ? w->who.agent_gid : w->who.owner_gid,
 		.owner = w->who.owner,
 		.owner_gid = w->who.owner_gid,
+		.agent = w->who.agent,
 		.guard_fd = w->guard_fd,
 		.fds = {-1, -1, -1, -1},
 	};

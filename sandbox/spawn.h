@@ -31,6 +31,7 @@ struct spawn_spec {
 	uid_t uid;                   /* identity of the command: agent, or the owner without LAYER_ACL */
 	gid_t gid;
 	uid_t owner;                 /* the project's owner (owns .stint/home before and after) */
+	uid_t agent;                 /* the run's agent user: owns .stint/home in between */
 	gid_t owner_gid;
 	int guard_fd;                /* O_PATH of stint-guard */
 	int fds[FRAME_MAX_FDS];      /* enum spawn_fd; -1 where absent */

@@ -54,6 +54,10 @@ int tree_repair(struct tree *t, struct err *e) MUST_CHECK;
  * inode cannot be flipped. */
 int tree_flip(struct tree *t, unsigned int role, struct err *e) MUST_CHECK;
 
+/* In place of tree_flip() without the ACL layer: refuses when a file in a zone that is open to the role has a name outside that
+ * zone. Writes nothing. STOP_CONFINE. */
+int tree_refuse_links(const struct tree *t, unsigned int role, struct err *e) MUST_CHECK;
+
 /* After the turn, when no process of the agent user is left: set-id bits off, ownership back, mode and ACL
  * normalised, foreign ACL entries and xattrs dropped on what the agent owned; sockets, FIFOs and .git entries
  * that it made are neutralised; empty ABSENT files removed. Adds to ret what changed since tree_flip(). */

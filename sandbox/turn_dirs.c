@@ -69,8 +69,9 @@ static int hand_over(int fd, const struct spawn_spec *s, struct err *e)
 		return err_errno(e, errno, "cannot look at it");
 	if (st.st_uid == s->uid)
 		return 0;
-	if (st.st_uid == 0 && s->owner != 0)
-		return err_set(e, EPERM, "it belongs to root: remove it or give it to the project's owner");
+	if (st.st_uid != s->owner && st.st_uid != s->agent)
+		return err_set(e, EPERM, "it belongs to uid %u, neither the project's owner nor its agent user: remove it, or "
+		               "chown it to the owner", st.st_uid);
 	rc = tree_chown_all(fd, st.st_uid, s->uid, s->gid, e);
 	if (rc != 0)
 		return rc;

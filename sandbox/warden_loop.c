@@ -164,8 +164,8 @@ static void on_turn(struct warden *w, const union frame *f, const int *fds)
 	}
 	w->role = f->turn.role;
 	rc = kill_all_of(w->who.agent, &e);
-	if (rc == 0 && (w->policy->layers & LAYER_ACL) != 0)
-		rc = tree_flip(w->tree, w->role, &e);
+	if (rc == 0)
+		rc = (w->policy->layers & LAYER_ACL) != 0 ? tree_flip(w->tree, w->role, &e) : tree_refuse_links(w->tree, w->role, &e);
 	if (rc == 0)
 		rc = prove_turn(w, f->turn.flags, &cells, &answer.ready.n_bad, &e);
 	if (rc == 0) {
@@ -198,6 +198,7 @@ static void on_spawn(struct warden *w, const union frame *f, const int *fds)
 		.gid = (w->policy->layers & LAYER_ACL) != 0 ? w->who.agent_gid : w->who.owner_gid,
 		.owner = w->who.owner,
 		.owner_gid = w->who.owner_gid,
+		.agent = w->who.agent,
 		.guard_fd = w->guard_fd,
 		.probe_fd = -1,
 		.iteration = f->spawn.iteration,

@@ -16,4 +16,16 @@ for LAYERS in acl landlock; do
     refused "$LAYERS alone: developer creates in the root" 'Permission denied' turn developer bin/try create "src/new-$LAYERS" -- turn developer bin/try create new3
     refused "$LAYERS alone: reviewer reads .git" 'Permission denied' own cat .git/HEAD -- turn reviewer cat .git/HEAD
 done
+
+# A second name of what the table hides, in an open folder: with the acl layer that file is closed, without it no turn starts.
+own sh -c 'ln tests/test.txt src/link && ln src/code.txt src/second'
+LAYERS=acl
+refused "acl alone: a link to a test in src" 'Permission denied' turn developer cat src/second -- turn developer cat src/link
+LAYERS=landlock
+run turn developer cat src/code.txt
+like "$RC $OUT $ERR" '^125 .*src/link has other names outside its zone' "landlock alone: a link to a test in src: the turn is refused"
+own rm src/link
+run turn developer cat src/second
+is "$RC" 0 "landlock alone: with both names in one zone it runs"
+own rm src/second
 done_testing

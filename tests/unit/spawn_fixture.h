@@ -244,7 +244,7 @@ static UNUSED int fx_start(struct fx *f, const char *const *argv)
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
 	f->spec = (struct spawn_spec){
 		.policy = f->b.p, .role = 0, .layers = f->layers, .covers = f->covers, .root_fd = f->root_fd,
-		.root_path = f->root, .uid = uid, .gid = uid, .owner = f->owner, .owner_gid = f->owner,
+		.root_path = f->root, .uid = uid, .gid = uid, .owner = f->owner, .owner_gid = f->owner, .agent = f->agent,
 		.guard_fd = f->guard_fd, .fds = {pipes[1], pipes[1], fx_memfd(f->prompt), fx_memfd(f->suite_log)},
 		.probe_fd = -1, .iteration = 3, .task = "one",
 	};

@@ -238,6 +238,26 @@ static void test_home(void **state)
 	assert_prints(f, "cat ~/.conf", "kept\nmore\n");
 }
 
+/* Neither the command's user nor anybody else is given what is a third one's. */
+static void test_home_of_a_stranger(void **state)
+{
+	struct fx *f = *state;
+	char home[256];
+	struct stat st;
+
+	fx_reset(f);
+	assert_prints(f, "echo mine >~/x; cat ~/x", "mine\n");
+	(void)snprintf(home, sizeof(home), "%s/.stint/home/developer", f->root);
+	assert_int_equal(chown(home, 65534, 65534), 0);
+	assert_int_equal(fx_start(f, (const char *const []){"sh", "-c", "echo started", NULL}), -EPERM);
+	assert_non_null(strstr(f->e.msg, "belongs to uid 65534"));
+	(void)close(f->out);
+	assert_int_equal(stat(home, &st), 0);
+	assert_int_equal(st.st_uid, 65534);
+	assert_int_equal(chown(home, f->owner, f->owner), 0);
+	assert_prints(f, "cat ~/x", "mine\n");
+}
+
 static void test_scratch(void **state)
 {
 	struct fx *f = *state;
@@ -419,7 +439,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_covers), cmocka_unit_test(test_covers_stay), cmocka_unit_test(test_covers_are_locked),
 		cmocka_unit_test(test_nothing_propagates), cmocka_unit_test(test_only_what_is_listed),
-		cmocka_unit_test(test_devices), cmocka_unit_test(test_home), cmocka_unit_test(test_scratch),
+		cmocka_unit_test(test_devices), cmocka_unit_test(test_home), cmocka_unit_test(test_home_of_a_stranger),
+		cmocka_unit_test(test_scratch),
 		cmocka_unit_test(test_read_paths), cmocka_unit_test(test_refused_read_paths), cmocka_unit_test(test_network),
 		cmocka_unit_test(test_below_tmp), cmocka_unit_test(test_below_system_folder),
 	};
