@@ -32,6 +32,7 @@ struct round {
 	struct verdict *verdict;
 	char *log;                /* stdout and stderr of the suite */
 	size_t log_len;
+	size_t out_len;          /* of the log: what was on standard output */
 	char suite_line[200];
 };
 
@@ -387,6 +388,7 @@ static int keep_log(struct round *r, const struct turn_result *res, const char *
 	if (rc != 0)
 		return err_stop(e, STOP_RECORD, err_errno(e, -rc, "cannot keep the suite's log"));
 	r->log_len = log.len;
+	r->out_len = n - from;
 	r->log = (char *)(uintptr_t)buf_str(&log);
 	log = (struct buf){0};
 	return record_turn_file(r->l->record, "suite.log", r->log, r->log_len, e);
@@ -453,23 +455,30 @@ static int own_finding(struct round *r, struct err *e)
 	int rc;
 
 	text->len = 0;
-	rc = verdict_finding(text, r->verdict, r->log, r->log_len, e);
+	rc = verdict_finding(text, r->verdict, r->log, r->out_len, r->log_len, e);
 	return rc == 0 ? review_write(r->l->root_fd, text->data, text->len, e) : rc;
 }
 
-/* The coordinator's own finding falls with its reason: when the suite passes and nobody added to it, it is gone. */
-static int withdraw_finding(struct round *r, struct err *e)
+/* The coordinator's own finding, and nobody added to it. */
+static bool is_own(const struct round *r, const struct review *review)
 {
 	const struct buf *own = &r->l->own_finding;
+
+	return own->len > 0 && review->n_bytes == own->len && memcmp(review->bytes, own->data, own->len) == 0;
+}
+
+/* It falls with its reason: when the suite passes, it is gone. */
+static int withdraw_finding(struct round *r, struct err *e)
+{
 	struct review review = {0};
 	int rc;
 
-	if (!r->verdict->passed || own->len == 0)
+	if (!r->verdict->passed || r->l->own_finding.len == 0)
 		return 0;
 	rc = review_load(&review, r->l->root_fd, e);
 	if (rc != 0)
 		return rc;
-	if (review.n_bytes == own->len && memcmp(review.bytes, own->data, own->len) == 0)
+	if (is_own(r, &review))
 		rc = review_remove(r->l->root_fd, &review, e);
 	review_done(&review);
 	return rc;
@@ -480,14 +489,16 @@ static int settle(struct round *r, struct iteration *ret, struct err *e)
 {
 	struct review review = {0};
 	int rc = review_load(&review, r->l->root_fd, e);
+	bool stale;
 
 	if (rc != 0)
 		return rc;
 	ret->open_findings = review.n_open;
 	ret->passed = r->verdict->passed && !review.open;
+	stale = !r->verdict->passed && is_own(r, &review); /* of the last iteration */
 	if (ret->passed)
 		rc = review_remove(r->l->root_fd, &review, e);
-	else if (!review.open)
+	else if (!review.open || stale)
 		rc = own_finding(r, e);
 	if (review.open)
 		report_note(&r->l->report, REPORT_BAD, "%zu open finding%s in REVIEW.md", review.n_open, review.n_open == 1 ? "" : "s");

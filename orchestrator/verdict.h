@@ -45,8 +45,8 @@ int verdict_check_regex(const char *must_match, struct err *e) MUST_CHECK;
 
 /* The one finding for REVIEW.md when the suite failed and the reviewer wrote nothing: `- [ ] …` with the summary and,
  * in a code block that its content cannot close, failing test names with their got/expected values (tap) or the
- * last lines of the log (exit). Lines that look like quoted source are withheld and counted. At most 4 KiB. log:
- * stdout, or stdout and stderr. 0 or -ENOMEM. */
-int verdict_finding(struct buf *ret, const struct verdict *v, const char *log, size_t n, struct err *e) MUST_CHECK;
+ * last lines of the log (exit). Lines that look like quoted source are withheld and counted. At most 4 KiB. log: n
+ * bytes, of which the first out_len are stdout, where alone tests are named. 0 or -ENOMEM. */
+int verdict_finding(struct buf *ret, const struct verdict *v, const char *log, size_t out_len, size_t n, struct err *e) MUST_CHECK;
 
 #endif

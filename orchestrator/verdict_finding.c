@@ -167,7 +167,7 @@ static int add_block(struct buf *ret, const struct body *b, const char *title)
 	return buf_addf(ret, "  %s\n", fence);
 }
 
-int verdict_finding(struct buf *ret, const struct verdict *v, const char *log, size_t n, struct err *e)
+int verdict_finding(struct buf *ret, const struct verdict *v, const char *log, size_t out_len, size_t n, struct err *e)
 {
 	struct body b = {0};
 	bool names = v->count_verified && v->failing != NULL && v->failing[0] != '\0';
@@ -178,7 +178,7 @@ int verdict_finding(struct buf *ret, const struct verdict *v, const char *log, s
 	if (rc == 0)
 		rc = buf_add(ret, ".\n", 2);
 	if (rc == 0)
-		rc = names ? add_tap(&b, log, n) : add_last_lines(&b, log, n);
+		rc = names ? add_tap(&b, log, out_len) : add_last_lines(&b, log, n);
 	if (rc == 0 && b.text.len > 0)
 		rc = add_block(ret, &b, names ? "Failing tests" : "Last lines of its output");
 	buf_done(&b.text);

@@ -50,6 +50,25 @@ static int name_bit(const char *name)
 	return str_starts(name, "user.") ? INODE_USER : 0;
 }
 
+/* For an inode with more names than the kernel lists (64 KiB; tmpfs lets a user set as many): ours are asked for one by one. */
+static int ask_each(struct inode_work *w, struct xattr_at at)
+{
+	const char *const names[] = {kinds[ACCESS].name, kinds[ACCESS].saved_name, kinds[DEFAULT].name, kinds[DEFAULT].saved_name,
+	                             X_CREATED};
+	int has = INODE_USER | INODE_UNLISTED;
+
+	w->user_hash = hash_name(2166136261u, "");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		ssize_t n = xattr_get(&w->kernel, at, names[i], w->raw, sizeof(w->raw));
+
+		if (n >= 0)
+			has |= name_bit(names[i]);
+		else if (n != -ENODATA && n != -EOPNOTSUPP)
+			return (int)n;
+	}
+	return has;
+}
+
 int inode_list(struct inode_work *w, struct xattr_at at)
 {
 	ssize_t n = xattr_list(&w->kernel, at, w->names, sizeof(w->names));
@@ -57,6 +76,8 @@ int inode_list(struct inode_work *w, struct xattr_at at)
 
 	w->names_len = 0;
 	w->user_hash = 0;
+	if (n == -E2BIG)
+		return ask_each(w, at);
 	if (n < 0)
 		return n == -EOPNOTSUPP ? 0 : (int)n;
 	w->names_len = (size_t)n;
@@ -283,7 +304,7 @@ int inode_settle(struct inode_work *w, int fd, const struct stat *st, const stru
 		rc = set(w, def, fd, kinds[DEFAULT].name);
 	if (rc == 0 && (has & INODE_DEFAULT) != 0 && def->n == 0)
 		rc = drop(w, fd, kinds[DEFAULT].name);
-	return rc;
+	return rc != 0 ? rc : (has & INODE_UNLISTED) != 0;
 }
 
 int inode_disable(struct inode_work *w, int fd)

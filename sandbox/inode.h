@@ -24,6 +24,7 @@ enum inode_has {
 	INODE_SAVED_DEFAULT = 1 << 3,
 	INODE_CREATED = 1 << 4,       /* trusted.stint.created: an absent file that the warden made */
 	INODE_USER = 1 << 5,          /* user.* */
+	INODE_UNLISTED = 1 << 6,      /* too many names for the kernel to list: user.* by all appearances */
 	INODE_OURS = INODE_ACCESS | INODE_DEFAULT | INODE_SAVED_ACCESS | INODE_SAVED_DEFAULT | INODE_CREATED,
 };
 
@@ -71,7 +72,8 @@ int inode_plain_bits(int fd, const struct stat *st) MUST_CHECK;
 
 int inode_chown(int fd, uid_t uid, gid_t gid) MUST_CHECK;
 
-/* Sets both ACLs (def none: no default ACL) and with them the mode, after inode_plain_bits(); drops user.* xattrs and ours. */
+/* Sets both ACLs (def none: no default ACL) and with them the mode, after inode_plain_bits(); drops user.* xattrs and ours. 1 when
+ * there are more than can be listed, which stay. */
 int inode_settle(struct inode_work *w, int fd, const struct stat *st, const struct acl *access,
                  const struct acl *def) MUST_CHECK;
 

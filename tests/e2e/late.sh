@@ -75,4 +75,34 @@ exits 0 "the run after both completes it" stint run -C "$P"
 like "$OUT" 'completing it' "and says so"
 is "$(own git log --format=%s | grep -cE '^(one|two)$')" 2 "one commit a task"
 is "$(own git status --porcelain) $(grep -c '\[x\]' "$P/TASKS.md")" " 2" "status is clean, both are ticked"
+
+# ---- more user.* attributes than the kernel lists (tmpfs takes them, listxattr says E2BIG)
+project_new /dev/shm
+many='import os, sys
+for i in range(400): os.setxattr(sys.argv[1], "user." + str(i).zfill(240), b"")
+try: os.listxattr(sys.argv[1])
+except OSError as e: print(e.strerror)'
+run own python3 -c "$many" src/code.txt
+if [ "$OUT" != 'Argument list too long' ]; then
+    skip "attributes that cannot be listed" "this kernel's tmpfs keeps or lists them otherwise: $OUT $ERR"
+else
+    printf '%s\n' "$many" | put src/many.py
+    exits 0 "a turn that leaves them" stint turn -C "$P" developer -- sh -c 'echo x >src/new && python3 src/many.py src/new && mkdir src/dir && python3 src/many.py src/dir'
+    like "$ERR" 'src/new: has more user.\* attributes than the kernel can list' "is told of"
+    is "$(stat -c %U "$P/src/new" "$P/src/dir" | sort -u) $(acl_count)" "$OWNER 0" "owner and ACLs are as before"
+    exits 0 "the next turn runs" stint turn -C "$P" developer -- cat src/new
+    exits 0 "and restore has nothing to say" stint restore -C "$P"
+fi
+
+# ---- the coordinator's own finding says what failed last
+project_new
+put suite.sh <<'END'
+wc -l <src/n | sed 's/^/not ok 1 - seen /'
+echo 1..1
+END
+sed -i 's|developer: {command: .*|developer: {command: [sh, -c, "echo x >>src/n"]}|; s|^suite: .*|suite: {command: [sh, suite.sh], format: tap}\nlimits: {iterations: 2}|' "$P/stint.yaml"
+commit_all twice
+exits 1 "a suite that fails twice" stint run -C "$P"
+like "$(cat "$P/REVIEW.md")" '  seen 2' "the finding names the second failure"
+unlike "$(cat "$P/REVIEW.md")" 'seen 1' "and not the first"
 done_testing

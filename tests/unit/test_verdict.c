@@ -176,7 +176,7 @@ static char *finding(struct verdict *v, const char *log)
 	struct buf b = {0};
 	struct err e = {0};
 
-	assert_int_equal(verdict_finding(&b, v, log, strlen(log), &e), 0);
+	assert_int_equal(verdict_finding(&b, v, log, strlen(log), strlen(log), &e), 0);
 	assert_true(b.len < 4096);
 	assert_non_null(buf_str(&b));
 	verdict_done(v);
@@ -195,6 +195,22 @@ static void test_finding_tap(void **state)
 	assert_string_equal(s, "- [ ] The test suite failed: 1 of 3 passed.\n\n"
 	                    "  Failing tests (1 withheld: they may quote test source):\n\n  ```text\n"
 	                    "  parses empty input\n    got: 'a'\n    expected: 'b'\n  not ok 3\n    actual:   7\n  ```\n");
+}
+
+/* What follows stdout in the log names no test. */
+static void test_finding_tap_is_stdout(void **state)
+{
+	static const char out[] = "1..1\nnot ok 1 - one\n";
+	static const char log[] = "1..1\nnot ok 1 - one\n--- standard error ---\nnot ok 1 - two\n";
+	struct verdict v = tap(out, EXITED(1));
+	AUTO_BUF struct buf b = {0};
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(verdict_finding(&b, &v, log, sizeof(out) - 1, sizeof(log) - 1, &e), 0);
+	assert_non_null(strstr(buf_str(&b), "  one\n"));
+	assert_null(strstr(buf_str(&b), "two"));
+	verdict_done(&v);
 }
 
 static void test_finding_cannot_be_injected(void **state)
@@ -270,7 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tap_rows), cmocka_unit_test(test_tap_deadline_and_cut),
 		cmocka_unit_test(test_tap_many_and_escaped), cmocka_unit_test(test_exit), cmocka_unit_test(test_regex),
-		cmocka_unit_test(test_finding_tap), cmocka_unit_test(test_finding_cannot_be_injected),
+		cmocka_unit_test(test_finding_tap), cmocka_unit_test(test_finding_tap_is_stdout), cmocka_unit_test(test_finding_cannot_be_injected),
 		cmocka_unit_test(test_finding_exit_withholds_source), cmocka_unit_test(test_finding_is_bounded),
 	};
 
