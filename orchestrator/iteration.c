@@ -21,6 +21,7 @@
 #define LOG_MAX (4u << 20)      /* of the suite log that a reviewer gets */
 #define BACKOFF_S 30u           /* first wait after a quota or overload without a stated reset; doubles */
 #define DIFF_MAX (256u << 10)   /* of a turn's diff in the record */
+#define PATH_SHOWN 160u         /* bytes of a path in a note */
 #define LIST_SHOWN 3            /* anomalies printed a turn; all are in the record */
 
 /* What travels from turn to turn within the iteration. */
@@ -72,8 +73,26 @@ static int guard_tasks(struct round *r, const struct tasks *before, struct err *
 	return rc;
 }
 
+/* What git cannot hold is said, and goes into the record. */
+static int say_left_out(struct loop *l, const char *path, int *shown, struct err *e)
+{
+	AUTO_BUF struct buf line = {0};
+	const char *why;
+	const char *text;
+	int rc = repo_left_out(l->repo, path, &why, e);
+
+	if (rc != 0 || why == NULL)
+		return rc;
+	if (buf_add_escaped(&line, path, strnlen(path, PATH_SHOWN), false) != 0 ||
+	    buf_addf(&line, "%s: %s", strlen(path) > PATH_SHOWN ? "…" : "", why) != 0 || (text = buf_str(&line)) == NULL)
+		return err_errno(e, ENOMEM, "cannot look at what changed");
+	if ((*shown)++ < LIST_SHOWN)
+		report_note(&l->report, REPORT_BAD, "anomaly: %s", text);
+	return record_event(l->record, "left-out", json_pack("{s:s}", "note", text), e);
+}
+
 /* Changed files count towards the commit; anomalies are shown. */
-static int take_changes(struct loop *l, const struct turn_result *res)
+static int take_changes(struct loop *l, const struct turn_result *res, struct err *e)
 {
 	const char *p = res->changes.records.data;
 	const char *end = p == NULL ? NULL : p + res->changes.records.len;
@@ -86,7 +105,8 @@ static int take_changes(struct loop *l, const struct turn_result *res)
 		if (n > 1 && p[0] == '!' && shown++ < LIST_SHOWN)
 			report_note(&l->report, REPORT_BAD, "anomaly: %s", p + 1);
 		else if (n > 1 && p[0] != '!')
-			rc = buf_add(&l->candidates, p + 1, n);
+			rc = buf_add(&l->candidates, p + 1, n) != 0 ? err_errno(e, ENOMEM, "cannot keep what changed")
+			                                            : say_left_out(l, p + 1, &shown, e);
 		p += n + 1;
 	}
 	return rc;
@@ -218,12 +238,14 @@ static int start_turn(struct round *r, unsigned int role, const char *prompt, si
 			return err_stop(e, STOP_RECORD, rc);
 		}
 	}
-	if (say_notes(l, res->ready.notes) != 0 || take_changes(l, res) != 0 || res->capture_error != 0) {
-		rc = err_stop(e, STOP_RECORD, err_errno(e, res->capture_error != 0 ? -res->capture_error : ENOMEM,
-		                                        "cannot keep the output of %s", l->config->role[role].name));
+	if (say_notes(l, res->ready.notes) != 0 || res->capture_error != 0)
+		rc = err_errno(e, res->capture_error != 0 ? -res->capture_error : ENOMEM, "cannot keep the output of %s",
+		               l->config->role[role].name);
+	else
+		rc = take_changes(l, res, e);
+	if (rc != 0)
 		turn_result_done(res);
-	}
-	return rc;
+	return err_stop(e, rc == 0 ? 0 : STOP_RECORD, rc);
 }
 
 static int interrupted(struct err *e)

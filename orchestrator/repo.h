@@ -66,6 +66,10 @@ struct repo_commit_request {
 int repo_commit(struct repo *r, const struct repo_commit_request *q, char ret_oid[REPO_OID_SIZE],
                 struct buf *ret_paths, struct err *e) MUST_CHECK;
 
+/* Why this changed path will not be in a commit, or NULL. A .gitignore that is no regular file is removed: libgit2 would follow it.
+ * STOP_RECORD. */
+int repo_left_out(struct repo *r, const char *path, const char **ret_why, struct err *e) MUST_CHECK;
+
 /* Brings these paths of the user's real index to HEAD, under index.lock (waits up to 5 s for it), with stat data so
  * that git need not read them again. A path that the user staged with something else since HEAD's parent stays as
  * staged (TASKS.md excepted: its commit holds what was on disk). STOP_RECORD; -EBUSY: locked by another git. */

@@ -183,7 +183,7 @@ static int check_ignore_files(struct repo *r, const char *path, struct err *e)
 		memcpy(dir, path, n);
 		memcpy(dir + n, n == 0 ? ".gitignore" : "/.gitignore", sizeof("/.gitignore") - (n == 0 ? 1 : 0));
 		fd = fd_open_beneath(r->root_fd, dir, O_PATH | O_NOFOLLOW, 0, false);
-		if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)))
+		if (fd >= 0 && (fstat(fd, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))))
 			return err_set(e, EINVAL, "%s is no regular file: git would not read it either: remove it",
 			               repo_show(dir).s);
 		n += strcspn(path + n + (n > 0), "/") + (n > 0);

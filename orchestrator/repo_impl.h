@@ -64,6 +64,11 @@ int repo_file_read(const struct repo_file *f, size_t max, char **ret, size_t *re
  * or block on them. */
 int repo_ignored(struct repo *r, const char *path, bool is_dir, bool *ret, struct err *e) MUST_CHECK;
 
+/* ---- what git cannot hold (repo_fit.c) */
+#define REPO_IGNORE_FILE ".gitignore"
+/* any: a tree of this repository, or NULL: only the length counts then. */
+bool repo_fits(struct repo *r, const git_tree *any, const char *path);
+
 /* ---- the walk (repo_walk.c) */
 bool repo_in_zones(const char *const *zones, size_t n, const char *path);
 bool repo_is_private(const char *path);   /* .git or .stint of the root, or below */
@@ -80,7 +85,8 @@ typedef int repo_seen_fn(void *ctx, const struct repo_seen *s, struct err *e);
 enum repo_walk_flag {
 	REPO_WALK_CANDIDATE = 1 << 0, /* start is one changed path: a folder that HEAD has too is not looked through */
 };
-/* Compares what lies at and below start with the tree head (NULL: empty) and reports each file. */
+/* Compares what lies at and below start with the tree head (NULL: empty) and reports each file. What git cannot hold is passed
+ * over. */
 int repo_walk(struct repo *r, git_tree *head, const char *start, unsigned int flags, repo_seen_fn *fn, void *ctx,
               struct err *e) MUST_CHECK;
 

@@ -151,7 +151,8 @@ static int take_ordinary(struct reclaim *r, struct walk_entry *en, const struct 
 	if (rc == 0)
 		rc = inode_settle(r->ids->work, en->fd, &en->st, r->access, r->def);
 	if (rc == 1)
-		rc = changes_note(r->out, en->dir, en->name, "has more user.* attributes than the kernel can list: they stay, look into it");
+		rc = changes_note(r->out, en->dir, en->name, "has more user.* attributes than the kernel can list: they stay, "
+		                  "look into it");
 	if (rc == 0 && extra != 0)
 		rc = xattr_chmod(en->fd, extra | acl_to_mode(r->access));
 	return rc != 0 ? rc : inode_chown(en->fd, r->ids->owner, gid);

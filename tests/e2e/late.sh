@@ -105,4 +105,37 @@ commit_all twice
 exits 1 "a suite that fails twice" stint run -C "$P"
 like "$(cat "$P/REVIEW.md")" '  seen 2' "the finding names the second failure"
 unlike "$(cat "$P/REVIEW.md")" 'seen 1' "and not the first"
+
+# ---- what git cannot hold is left out and said; the rest is committed
+project_new /srv
+put dev.py <<'PY'
+import os
+open("src/good", "w").write("work")
+for name in "git~1", ".git ", ".GIT":
+    os.mkdir("src/" + name)
+    open("src/" + name + "/f", "w").write("x")
+os.mkdir("src/in")
+os.symlink("../good", "src/in/.gitignore")
+open("src/in/f", "w").write("work")
+os.mkdir("src/dir")
+os.mkdir("src/dir/.gitignore")
+open("src/dir/f", "w").write("work")
+os.makedirs("src/deep")
+fd = os.open("src/deep", os.O_RDONLY)
+for k in range(25):
+    os.mkdir("n" * 200, dir_fd=fd)
+    fd = os.open("n" * 200, os.O_RDONLY, dir_fd=fd)
+os.close(os.open("end", os.O_CREAT | os.O_WRONLY, 0o644, dir_fd=fd))
+PY
+printf -- '- [ ] one\n- [ ] two\n' | put TASKS.md
+sed -i 's|developer: {command: .*|developer: {command: [sh, -c, "[ -e src/good ] \|\| python3 dev.py; echo $STINT_TASK >src/task"]}|' "$P/stint.yaml"
+commit_all odd
+exits 0 "odd names do not stop a run" stint run -C "$P"
+like "$OUT" 'anomaly: src/in/.gitignore: no regular file' "they are said"
+for name in 'git~1/f: git refuses' '\.git /f: git refuses' 'src/in/.gitignore' 'longer than a path'; do
+    like "$(stint log -C "$P" 2>/dev/null; cat "$P"/.stint/runs/*/events.jsonl)" "left-out.*$name" "and recorded: $name"
+done
+is "$(own git ls-tree -r --name-only HEAD src | tr '\n' ' ')" "src/code.txt src/dir/f src/good src/in/f src/task " "the rest is committed"
+put TASKS.md <<<'- [ ] three'
+exits 0 "the next run starts beside them" stint run -C "$P"
 done_testing
