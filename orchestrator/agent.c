@@ -80,6 +80,8 @@ static bool by_status(const struct agent_exit *x, struct agent_result *ret)
 	if ((x->flags & EXITED_UNCONFINED) != 0 || code == RUN_UNCONFINED) {
 		ret->outcome = AGENT_NOT_STARTED;
 		say(ret, x->command, "was not started: it could not be confined", NULL, 0);
+	} else if (x->idle) {
+		return false; /* some agents hang after their final answer: it counts */
 	} else if ((x->flags & EXITED_ABORTED) != 0) {
 		ret->outcome = AGENT_ABORTED;
 		say(ret, x->command, "was ended because the run ended", NULL, 0);
@@ -145,6 +147,11 @@ void agent_classify(const struct agent_exit *x, int64_t now_s, struct agent_resu
 	agent_read_json(&said, x->out, x->out_len, now_s);
 	if (!said.spoke)
 		agent_read_json(&said, x->err, x->err_len, now_s);
+	if (!said.spoke && x->idle) {
+		ret->outcome = AGENT_DEADLINE;
+		say(ret, x->command, "printed nothing for its idle time and was ended", NULL, 0);
+		return;
+	}
 	if (!said.spoke) {
 		by_words(x, now_s, ret);
 		return;
@@ -158,7 +165,7 @@ void agent_classify(const struct agent_exit *x, int64_t now_s, struct agent_resu
 			ret->retry_after_s = said.retry_after_s == 0 ? agent_words_retry(said.message, n, now_s)
 			                     : said.retry_after_s > AGENT_RETRY_MAX_S ? AGENT_RETRY_MAX_S : said.retry_after_s;
 		say(ret, x->command, phrase(ret->outcome), said.message, n);
-	} else if (WEXITSTATUS(x->wstatus) != 0) {
+	} else if (!x->idle && WEXITSTATUS(x->wstatus) != 0) {
 		(void)snprintf(text, sizeof(text), "exited with %d although it said that it had finished",
 		               WEXITSTATUS(x->wstatus));
 		say(ret, x->command, text, NULL, 0);

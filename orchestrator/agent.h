@@ -14,7 +14,7 @@ enum agent_outcome {
 	AGENT_QUOTA,       /* rate or usage limit: wait retry_after_s (0: not stated) and try again */
 	AGENT_OVERLOADED,  /* the service failed (5xx, overloaded, network): back off and try again */
 	AGENT_AUTH,        /* no or wrong credentials: no retry helps */
-	AGENT_DEADLINE,
+	AGENT_DEADLINE,    /* its time was up, or it printed nothing any more and had not said that it was done */
 	AGENT_CRASH,       /* killed by a signal that we did not send */
 	AGENT_NOT_STARTED, /* 126, 127, 125, or EXITED_UNCONFINED: the command never ran */
 	AGENT_ABORTED,     /* ended because the run ended */
@@ -23,6 +23,7 @@ enum agent_outcome {
 struct agent_exit {
 	int wstatus;               /* as wait(2) */
 	uint32_t flags;            /* enum exited_flag of protocol/frames.h */
+	bool idle;                 /* ended by us, because it printed nothing any more */
 	const char *command;       /* argv[0] for the sentence, or NULL */
 	const char *out;           /* stdout, or its tail */
 	size_t out_len;

@@ -139,8 +139,8 @@ static int entry_must_be_anothers(int journal, const char *name, uid_t uid, stru
 		path = "(unknown)";
 	rc = buf_add_escaped(&shown, path, strlen(path), false);
 	path = rc == 0 ? buf_str(&shown) : NULL;
-	return err_set(e, EBUSY, "the project %s waits to be restored: run sudo stint restore -C there first",
-	               path == NULL ? name : path);
+	return err_set(e, EBUSY, "the project %s waits to be restored: run sudo stint restore -C there first, wherever it is now; if "
+	               "it is gone for good, remove %s/journal/%s", path == NULL ? name : path, SETUP_STATE_DIR, name);
 }
 
 /* A journal entry is a project whose ACLs or ownership may still name the account. */

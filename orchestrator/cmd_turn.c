@@ -107,6 +107,7 @@ static int run_turn(const struct session *s, const struct cmd *c, unsigned int r
 		.suite_log_fd = -1,
 		.iteration = 1,
 		.output_limit = s->config.limits.output,
+		.idle_ms = s->config.role[role].idle_ms,
 		.interrupt_fd = s->interrupt_fd,
 		.watch = &watch,
 		.stdout_file = memfd_create("stint-stdout", MFD_CLOEXEC),

@@ -33,6 +33,7 @@ struct config_role {
 	size_t n_ports;
 	struct strv read;
 	uint64_t deadline_ms;
+	uint64_t idle_ms;                     /* ended when it printed nothing for so long; 0: never */
 	unsigned int line, col;               /* where its map begins; 0: not in the file */
 };
 

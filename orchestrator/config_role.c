@@ -170,11 +170,16 @@ static int set_deadline(struct reader *r, void *out, yaml_node_t *value, struct 
 	return value_duration(r, value, "deadline", &((struct config_role *)out)->deadline_ms, e);
 }
 
+static int set_idle(struct reader *r, void *out, yaml_node_t *value, struct err *e)
+{
+	return value_duration(r, value, "idle", &((struct config_role *)out)->idle_ms, e);
+}
+
 /* ---- roles */
 
 static const struct config_key role_keys[] = {
 	{"command", set_command}, {"stdin", set_stdin}, {"prompt", set_prompt}, {"env", set_env},
-	{"ports", set_ports}, {"read", set_read}, {"deadline", set_deadline},
+	{"ports", set_ports}, {"read", set_read}, {"deadline", set_deadline}, {"idle", set_idle},
 };
 
 /* The role of that name, or a new one. */

@@ -203,6 +203,7 @@ static int start_turn(struct round *r, unsigned int role, const char *prompt, si
 		.task = l->title,
 		.iteration = r->n,
 		.output_limit = l->config->limits.output,
+		.idle_ms = l->config->role[role].idle_ms,
 		.interrupt_fd = l->interrupt_fd,
 		.watch = &watch,
 		.stdout_file = -1,
@@ -257,7 +258,7 @@ static void classify(const struct loop *l, unsigned int role, const struct turn_
 {
 	AUTO_FREE char *out = NULL;
 	AUTO_FREE char *err = NULL;
-	struct agent_exit x = {.wstatus = res->exited.wstatus, .flags = res->exited.flags};
+	struct agent_exit x = {.wstatus = res->exited.wstatus, .flags = res->exited.flags, .idle = res->idle};
 
 	if (l->config->role[role].command.n > 0)
 		x.command = l->config->role[role].command.v[0];

@@ -123,6 +123,16 @@ sed -i 's|developer: {command: .*|developer: {command: [sh, -c, "sleep 60"], dea
 loop
 is "$RC" 4 "an agent over its deadline: exit 4"
 clean "deadline"
+sed -i 's|developer: {command: .*|developer: {command: [sh, -c, "echo begun; sleep 60"], idle: 1s}|' "$P/stint.yaml"
+loop
+is "$RC" 4 "an agent that prints nothing any more: exit 4"
+like "$ERR" 'printed nothing for its idle time' "and says so"
+put src/final.json <<<'{"type":"result","subtype":"success","is_error":false,"result":"done"}'
+sed -i 's|developer: {command: .*|developer: {command: [sh, -c, "echo 42 >src/answer; cat src/final.json; sleep 60"], idle: 1s}|' "$P/stint.yaml"
+loop
+is "$RC" 0 "one that hangs after its final answer has done its turn"
+clean "idle"
+put TASKS.md <<<'- [ ] write the answer again'
 sed -i 's|developer: {command: .*|developer: {command: [/no/such/agent]}|' "$P/stint.yaml"
 loop
 is "$RC" 4 "an agent that is not there: exit 4"

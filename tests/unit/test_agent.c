@@ -128,6 +128,30 @@ static void test_why_is_one_safe_line(void **state)
 	assert_true(str_starts(got.why, "the agent failed"));
 }
 
+static void test_idle(void **state)
+{
+	static const struct {
+		const char *out;
+		enum agent_outcome want;
+	} said[] = {
+		{"{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"done\"}\n", AGENT_OK},
+		{"{\"type\":\"result\",\"is_error\":true,\"result\":\"API Error: 529 overloaded\"}\n", AGENT_OVERLOADED},
+		{"{\"type\":\"system\"}\n", AGENT_DEADLINE},
+		{"API Error: 529 overloaded\n", AGENT_DEADLINE},
+		{"", AGENT_DEADLINE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		struct agent_exit x = {.wstatus = 9, .flags = EXITED_ABORTED, .idle = true, .out = said[i].out,
+		                       .out_len = strlen(said[i].out), .err = ""};
+		struct agent_result got;
+
+		agent_classify(&x, NOW, &got);
+		assert_int_equal(got.outcome, said[i].want);
+	}
+}
+
 static void test_deep_json_is_no_danger(void **state)
 {
 	enum { DEPTH = 200000 };
@@ -166,7 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows), cmocka_unit_test(test_why_is_one_safe_line),
-		cmocka_unit_test(test_deep_json_is_no_danger), cmocka_unit_test(test_denials), cmocka_unit_test(test_retry_names),
+		cmocka_unit_test(test_idle), cmocka_unit_test(test_deep_json_is_no_danger), cmocka_unit_test(test_denials), cmocka_unit_test(test_retry_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,7 @@ static const char full[] =
 	"    ports: [443, 8080]\n"
 	"    read: [/opt/node]\n"
 	"    deadline: 1h30m\n"
+	"    idle: 5m\n"
 	"  auditor: {command: [true], ports: none}\n"
 	"suite: {command: [make, test], format: exit, deadline: 90s, must_match: '[1-9][0-9]* passed', env: [CI=1]}\n"
 	"limits: {iterations: 7, output: 1MiB, processes: 100, memory: 2GiB, file: 4096, open_files: 256}\n"
@@ -137,6 +138,8 @@ static void test_full(void **state)
 	assert_int_equal(c.role[0].n_ports, 2);
 	assert_int_equal(c.role[0].ports[1], 8080);
 	assert_int_equal(c.role[0].deadline_ms, 5400000);
+	assert_int_equal(c.role[0].idle_ms, 300000);
+	assert_int_equal(c.role[1].idle_ms, 0);
 	assert_int_equal(c.role[4].n_ports, 0);
 	assert_int_equal(c.suite_format, SUITE_EXIT);
 	assert_int_equal(c.role[CONFIG_RUNNER].deadline_ms, 90000);
