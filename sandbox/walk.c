@@ -97,6 +97,9 @@ static int walk_fail(const struct walk *w, const char *name, int rc, struct err 
 	char shown[ERR_MSG_MAX / 2];
 
 	walk_name(shown, sizeof(shown), &w->path, name);
+	if (rc == -ELOOP)
+		return err_set(e, ELOOP, "cannot walk %s: it is nested more than %u folders deep: remove it (rm -rf)", shown,
+		               WALK_DEPTH_MAX);
 	return err_errno(e, -rc, "cannot walk %s", shown[0] == '\0' ? "the project" : shown);
 }
 
