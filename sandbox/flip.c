@@ -23,6 +23,7 @@ static const struct grant {
 	[LEVEL_RW] = {7, 6},
 };
 
+#define IN_REPOSITORY 1u  /* of a walk's cookie: at or below a repository that is not called .git */
 #define GRANT_LIST 5u     /* the root: may be listed */
 #define GRANT_TRAVERSE 1u /* a folder on the way */
 
@@ -127,6 +128,11 @@ static int flip_entry(struct flip *f, struct walk_entry *en)
 
 	if (en->mount)
 		return -EXDEV;
+	/* Its configuration and hooks are programs that the owner's git runs there. */
+	if (level == LEVEL_RW && S_ISDIR(en->st.st_mode) && tree_is_bare(en->dir_fd, en->name))
+		en->child.bits |= IN_REPOSITORY;
+	if ((en->child.bits & IN_REPOSITORY) != 0)
+		level = LEVEL_R;
 	if (S_ISLNK(en->st.st_mode) || en->st.st_uid != f->t->ids.owner) {
 		rc = pass_over(f, en);
 		return rc != 0 ? rc : tree_is_dot_git(en->name) ? WALK_SKIP : WALK_DESCEND;
@@ -230,6 +236,9 @@ static int flip_folder(struct flip *f, struct zone *z, struct err *e)
 		return tree_entry_fail("cannot open the zone", &none, z->path, -errno, e);
 	if (z->stat.st_uid != f->t->ids.owner)
 		return tree_entry_fail("the zone does not belong to the project's owner any more:", &none, z->path, -EPERM, e);
+	if (level == LEVEL_RW && tree_is_bare(fd, "."))
+		return err_set(e, EPERM, "%s is a repository to git (HEAD beside objects and refs), and a role may write it, with what "
+		               "git runs there: move it into a folder of its own", z->path);
 	rc = inode_grant(f->t->ids.work, fd, &z->stat, &f->t->ids.who, grants[level].dir, def);
 	if (rc != 0)
 		return tree_entry_fail("cannot set the ACL of", &none, z->path, rc, e);

@@ -2,6 +2,9 @@
 #include "sandbox/tree_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -39,6 +42,21 @@ void ids_done(struct tree_ids *ids)
 bool tree_is_dot_git(const char *name)
 {
 	return strcasecmp(name, ".git") == 0;
+}
+
+static bool has(int dir_fd, const char *name, const char *part)
+{
+	char path[NAME_MAX + sizeof("/commondir")];
+	struct stat st;
+
+	return snprintf(path, sizeof(path), "%s/%s", name, part) < (int)sizeof(path) &&
+	       fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool tree_is_bare(int dir_fd, const char *name)
+{
+	return has(dir_fd, name, "HEAD") &&
+	       (has(dir_fd, name, "commondir") || (has(dir_fd, name, "objects") && has(dir_fd, name, "refs")));
 }
 
 struct xattr_at walk_at(const struct walk_entry *en)

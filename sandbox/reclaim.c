@@ -219,42 +219,37 @@ enum {
 
 static const struct part {
 	const char *name;
-	bool folder;
 	unsigned int bit;
 } parts[] = {
-	{"HEAD", false, PART_HEAD},           {"objects", true, PART_OBJECTS}, {"refs", true, PART_REFS},
-	{"commondir", false, PART_COMMONDIR}, {"config", false, PART_CONFIG},  {"config.worktree", false, PART_CONFIG},
+	{"HEAD", PART_HEAD},           {"objects", PART_OBJECTS}, {"refs", PART_REFS},
+	{"commondir", PART_COMMONDIR}, {"config", PART_CONFIG},   {"config.worktree", PART_CONFIG},
 };
 
 void reclaim_look(struct reclaim *r, const struct walk_entry *en, bool touched)
 {
 	if ((en->cookie.bits & (RECLAIM_PLAIN | RECLAIM_DOT_GIT)) != 0)
 		return;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		/* A link may stand for a folder. */
-		bool fits = S_ISLNK(en->st.st_mode) || S_ISDIR(en->st.st_mode) == parts[i].folder;
-
-		if (!fits || strcasecmp(en->name, parts[i].name) != 0)
-			continue;
-		r->parts |= parts[i].bit | (touched ? PART_TOUCHED : 0);
-		if (parts[i].bit == PART_HEAD)
-			memcpy(r->head, en->name, sizeof(r->head));
-	}
+	/* Of whatever type: git asks of objects and refs only whether they may be searched. */
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strcasecmp(en->name, parts[i].name) == 0)
+			r->parts |= parts[i].bit | (touched ? PART_TOUCHED : 0);
 }
 
 int reclaim_listed(struct reclaim *r, const struct walk_dir *d, struct err *e)
 {
 	static const unsigned int whole = PART_HEAD | PART_OBJECTS | PART_REFS;
 	static const unsigned int linked = PART_HEAD | PART_COMMONDIR;
-	int rc;
+	int rc = 0;
 
 	if ((r->parts & PART_TOUCHED) == 0 || ((r->parts & whole) != whole && (r->parts & linked) != linked))
 		return 0;
-	rc = unlinkat(d->fd, r->head, 0) == 0 || errno == ENOENT ? 0 : -errno;
-	if (rc == 0)
-		rc = changes_note(r->out, d->path, r->head, "removed: with it the folder was a repository to git, whose configuration the "
-		                  "agent made or changed");
-	return rc == 0 ? 0 : tree_entry_fail("cannot remove", d->path, r->head, rc, e);
+	/* In this spelling: git asks for no other, and a folder that folds case finds any by it. A folder is no HEAD. */
+	if (unlinkat(d->fd, "HEAD", 0) == 0)
+		rc = changes_note(r->out, d->path, "HEAD", "removed: with it the folder was a repository to git, whose configuration "
+		                  "the agent made or changed");
+	else if (errno != ENOENT && errno != EISDIR)
+		rc = -errno;
+	return rc == 0 ? 0 : tree_entry_fail("cannot remove", d->path, "HEAD", rc, e);
 }
 
 static int take(struct reclaim *r, struct walk_entry *en, const struct snap_rec *rec)

@@ -43,6 +43,8 @@ int ids_init(struct tree_ids *ids, uid_t owner, gid_t owner_gid, mode_t umask, s
 void ids_add(struct tree_ids *ids, uid_t agent); /* no more than USERS_MAX + 1 are kept */
 bool ids_is_agent(const struct tree_ids *ids, uid_t uid);
 void ids_done(struct tree_ids *ids);
+/* Is this folder a repository in git's eyes without being called .git? By the names in it. */
+bool tree_is_bare(int dir_fd, const char *name);
 /* True for `.git` in any spelling that a case-folding folder would take for it. */
 bool tree_is_dot_git(const char *name);
 /* The entry by its name: to look only. */
@@ -76,7 +78,6 @@ struct reclaim {
 	struct acl *def;
 	uint64_t taken;            /* inodes that changed hands */
 	unsigned int parts;        /* of a repository, seen in the folder being visited: reclaim.c */
-	char head[sizeof("HEAD")]; /* the name of its HEAD as spelt there */
 };
 
 /* journal_fd and snapshot_name: NULL for none. */

@@ -135,6 +135,20 @@ planted() { # NAME DIR TURN…: the owner's own layout runs it (control); after 
 }
 attack_bare_layout() { planted "a repository that is not called .git" src/e "$(lay src/e)"; }
 attack_bare_linked_head() { planted "one whose HEAD is a link" src/e "$(lay src/e); rm src/e/HEAD; ln -s refs/heads/main src/e/HEAD"; }
+attack_bare_two_heads() { planted "one with HEAD in two spellings" src/e "$(lay src/e); cp src/e/HEAD src/e/head; cp src/e/HEAD src/e/Head"; }
+attack_bare_of_files() { planted "one whose objects and refs are files" src/e "$(lay src/e); rmdir src/e/objects src/e/refs; install -m 755 /dev/null src/e/objects; install -m 755 /dev/null src/e/refs"; }
+attack_bare_owners_hook() {
+    own sh -c "$(lay src/live); mkdir -p src/usual"
+    refused "a hook in an owner's repository" 'Permission denied' turn developer sh -c 'cat src/live/HEAD && echo x >src/usual/hook' -- \
+        turn developer sh -c 'mkdir src/live/hooks'
+    own rm -r src/live src/usual
+}
+attack_bare_zone() {
+    own sh -c "$(lay src); rm -r src/config"
+    run turn developer true
+    own rm -r src/HEAD src/objects src/refs
+    like "$RC $ERR" '^(3|125) .*src is a repository to git' "a zone that is a repository is refused"
+}
 attack_bare_in_parts() { planted "one that is made in two turns" src/e "$(lay src/e); mv src/e/refs src/e/later" 'mv src/e/later src/e/refs'; }
 attack_bare_head_rewritten() {
     planted "one whose HEAD is written last, into an older file" src/e "$(lay src/e); echo none >src/e/HEAD; rmdir src/e/refs" \
