@@ -166,8 +166,15 @@ static int check_titles(const struct tasks *t, struct err *e)
 static int check_input(struct loop *l, const struct cmd *c, const struct policy *p, struct err *e)
 {
 	struct tasks t = {0};
-	int rc = tasks_load(&t, l->root_fd, e);
+	int rc = record_resume(l->root_fd, &l->resume, e);
 
+	if (rc == 0 && l->resume.running)
+		rc = err_stop(e, STOP_CONFINE, err_set(e, EBUSY, "run %s of this project is still running: wait for it, or stop it",
+		                                       l->resume.id));
+	if (rc == 0)
+		rc = loop_guard_cut_turn(l, e);
+	if (rc == 0)
+		rc = tasks_load(&t, l->root_fd, e);
 	if (rc == 0)
 		rc = tasks_check_runnable(&t, e);
 	if (rc == 0)
@@ -175,11 +182,6 @@ static int check_input(struct loop *l, const struct cmd *c, const struct policy 
 	tasks_done(&t);
 	if (rc == 0)
 		rc = repo_open(&l->repo, l->root_fd, c->root_path, e);
-	if (rc == 0)
-		rc = record_resume(l->root_fd, &l->resume, e);
-	if (rc == 0 && l->resume.running)
-		rc = err_stop(e, STOP_CONFINE, err_set(e, EBUSY, "run %s of this project is still running: wait for it, or stop it",
-		                                       l->resume.id));
 	if (rc == 0)
 		rc = find_zones(l, p, e);
 	if (rc == 0)

@@ -113,7 +113,7 @@ static int missing_row(struct finder *f, const struct config_access *row, struct
 	if (fd < 0)
 		return config_fail(f->c, row->line, row->col, e, "%s cannot be created: %s: %s: mkdir -p %s", row->path, parent,
 		                   strerror(-fd), parent);
-	return add_zone(f, row->path, POLICY_FILE, ENTRY_NAMED | ENTRY_ABSENT, row, e);
+	return add_zone(f, row->path, POLICY_FILE, ENTRY_NAMED, row, e);
 }
 
 static int open_error(struct finder *f, const struct config_access *row, int code, struct err *e)

@@ -80,6 +80,11 @@ int finish_task(struct loop *l, unsigned int iterations, const char *suite, stru
 	return push(l, e);
 }
 
+int finish_push(struct loop *l, struct err *e)
+{
+	return err_stop(e, STOP_RECORD, l->resume.push_due ? push(l, e) : 0);
+}
+
 int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 {
 	AUTO_BUF struct buf paths = {0};
@@ -93,7 +98,7 @@ int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 	if (!l->resume.unfinished || l->resume.title == NULL)
 		return 0;
 	/* Of all its runs: one that was to complete the commit may have been cut itself. */
-	rc = repo_find_task_commit(l->repo, &l->resume.runs, l->resume.title, &found, oid, &paths, e);
+	rc = repo_find_task_commit(l->repo, &l->resume.runs, &l->resume.done, l->resume.title, &found, oid, &paths, e);
 	if (rc != 0 || !found)
 		return rc;
 	l->title = strdup(l->resume.title);
@@ -107,7 +112,8 @@ int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 		rc = record_commit_step(l->record, RECORD_COMMIT_HEAD, oid, e);
 	if (rc != 0)
 		return rc;
-	if (loop_find_task(l, &t, &task, NULL) == 0)
+	/* Another task of the same title may be open by now: it is not ticked for this one. */
+	if (l->resume.step < RECORD_COMMIT_TICKED && loop_find_task(l, &t, &task, NULL) == 0)
 		rc = after_head(l, &t, task, oid, &paths, e);
 	else /* ticked already */
 		rc = repo_refresh_index(l->repo, paths.data, paths.len, e);

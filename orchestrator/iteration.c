@@ -42,37 +42,6 @@ static void tick(void *cookie, uint64_t elapsed_ms, unsigned int denials)
 	report_turn_tick(cookie, elapsed_ms, denials);
 }
 
-/* May the role write this file of the root? */
-static bool may_write(const struct config *c, unsigned int role, const char *path)
-{
-	for (size_t i = 0; i < c->n_access; i++)
-		if (str_eq(c->access[i].path, path))
-			return c->access[i].level[role] == LEVEL_RW;
-	return false;
-}
-
-/* A role edited TASKS.md: text and new open tasks stay, boxes and tasks come back. */
-static int guard_tasks(struct round *r, const struct tasks *before, struct err *e)
-{
-	AUTO_FREE char *after = NULL;
-	struct tasks_guarded g = {0};
-	AUTO_FD fd = fd_open_beneath(r->l->root_fd, TASKS_FILE, O_RDONLY | O_NONBLOCK, 0, false);
-	size_t n = 0;
-	int rc;
-
-	if (fd >= 0 && fd_read_all(fd, TASKS_MAX_BYTES, &after, &n) != 0)
-		str_free(&after);
-	rc = tasks_guard(before, after, n, &g, e);
-	if (rc == 0 && g.changed)
-		rc = tasks_write(r->l->root_fd, g.bytes, g.n_bytes, e);
-	for (size_t i = 0; rc == 0 && i < g.n_note; i++) {
-		report_note(&r->l->report, REPORT_BAD, "%s", g.note[i]);
-		rc = record_event(r->l->record, "tasks-put-back", json_pack("{s:s}", "note", g.note[i]), e);
-	}
-	tasks_guarded_done(&g);
-	return rc;
-}
-
 /* What git cannot hold is said, and goes into the record. */
 static int say_left_out(struct loop *l, const char *path, int *shown, struct err *e)
 {
@@ -129,17 +98,32 @@ static int find_denials(const struct turn_result *res, struct denials *d)
 	return 0;
 }
 
+/* Cuts names into lines: NULL-terminated pointers into it. */
+static const char *const *split_lines(char *names, const char **ret, size_t max)
+{
+	char *save = NULL;
+	size_t n = 0;
+
+	for (char *s = names == NULL ? NULL : strtok_r(names, "\n", &save); s != NULL && n < max; s = strtok_r(NULL, "\n", &save))
+		ret[n++] = s;
+	ret[n] = NULL;
+	return ret;
+}
+
 static int record_result(struct loop *l, const struct turn_result *res, const char *status, const struct verdict *v,
                          const char *why, struct err *e)
 {
 	const char *notes[2] = {why, NULL};
 	struct denials denials = {0};
+	const char *failing[VERDICT_NAMES + 2];
+	AUTO_FREE char *names = v != NULL && v->failing != NULL ? strdup(v->failing) : NULL;
 	const struct record_suite suite = {
 		.format = l->config->suite_format == SUITE_TAP ? "tap" : "exit",
 		.verified = v != NULL && v->count_verified,
 		.planned = v != NULL ? v->total : 0,
 		.passed = v != NULL ? v->total - v->failed - v->skipped : 0,
 		.failed = v != NULL ? v->failed : 0,
+		.failing = split_lines(names, failing, VERDICT_NAMES + 1),
 	};
 	struct record_turn t = {
 		.status = status,
@@ -187,6 +171,18 @@ static int say_notes(struct loop *l, const char *notes)
 	return 0;
 }
 
+static int take_result(struct loop *l, unsigned int role, const struct turn_result *res, struct err *e)
+{
+	int rc = 0;
+
+	if (res->changes.cut) /* a commit of what the list holds would leave work behind */
+		rc = repo_dirty(l->repo, l->zones, l->n_zones, 0, &l->candidates, NULL, e);
+	if (rc == 0 && (say_notes(l, res->ready.notes) != 0 || res->capture_error != 0))
+		rc = err_errno(e, res->capture_error != 0 ? -res->capture_error : ENOMEM, "cannot keep the output of %s",
+		               l->config->role[role].name);
+	return rc == 0 ? take_changes(l, res, e) : rc;
+}
+
 /* Starts one turn of a role; on success *res must be released. */
 static int start_turn(struct round *r, unsigned int role, const char *prompt, size_t prompt_len, int log_fd,
                       struct turn_result *res, struct err *e)
@@ -214,6 +210,8 @@ static int start_turn(struct round *r, unsigned int role, const char *prompt, si
 
 	if (rc == 0 && prompt != NULL)
 		rc = record_turn_file(l->record, "prompt", prompt, prompt_len, e);
+	if (rc == 0 && loop_may_write_tasks(l, role))
+		rc = loop_keep_tasks(l, e);
 	if (rc == 0)
 		rc = q.stdout_file = record_turn_open(l->record, "stdout", e);
 	if (rc >= 0)
@@ -232,18 +230,7 @@ static int start_turn(struct round *r, unsigned int role, const char *prompt, si
 	record_set_landlock_abi(l->record, res->ready.landlock_abi);
 	l->n_turns++;
 	l->n_denials += res->out.denials + res->err.denials;
-	if (res->changes.cut) { /* a commit of what the list holds would leave work behind */
-		rc = repo_dirty(l->repo, l->zones, l->n_zones, 0, &l->candidates, NULL, e);
-		if (rc != 0) {
-			turn_result_done(res);
-			return err_stop(e, STOP_RECORD, rc);
-		}
-	}
-	if (say_notes(l, res->ready.notes) != 0 || res->capture_error != 0)
-		rc = err_errno(e, res->capture_error != 0 ? -res->capture_error : ENOMEM, "cannot keep the output of %s",
-		               l->config->role[role].name);
-	else
-		rc = take_changes(l, res, e);
+	rc = take_result(l, role, res, e);
 	if (rc != 0)
 		turn_result_done(res);
 	return err_stop(e, rc == 0 ? 0 : STOP_RECORD, rc);
@@ -380,8 +367,12 @@ static int run_agent(struct round *r, unsigned int role, const char *findings, i
 		rc = tasks_load(&before, r->l->root_fd, e);
 	for (unsigned int tried = 0; rc == 0; tried++) {
 		rc = try_agent(r, role, &prompt, log_fd, &a, e);
-		if (rc == 0 && may_write(r->l->config, role, TASKS_FILE))
-			rc = guard_tasks(r, &before, e);
+		if (loop_may_write_tasks(r->l, role)) { /* also when the turn was interrupted */
+			struct err late = {0};
+			int guarded = loop_guard_tasks(r->l, &before, rc == 0 ? e : &late);
+
+			rc = rc == 0 ? guarded : rc;
+		}
 		if (rc != 0 || a.outcome == AGENT_OK)
 			break;
 		if (!agent_outcome_retry(a.outcome) || tried + 1 >= LOOP_RETRIES)
@@ -445,9 +436,13 @@ static int run_suite(struct round *r, struct err *e)
 	if (rc != 0)
 		return rc;
 	if (res.interrupted) {
-		rc = interrupted(e);
+		rc = record_result(l, &res, "aborted", NULL, NULL, e);
+		if (rc == 0)
+			rc = interrupted(e);
 	} else if ((res.exited.flags & EXITED_UNCONFINED) != 0) {
-		rc = err_stop(e, STOP_CONFINE, err_set(e, EPERM, "the suite was not started: %.500s", res.exited.msg));
+		rc = record_result(l, &res, "unconfined", NULL, res.exited.msg, e);
+		if (rc == 0)
+			rc = err_stop(e, STOP_CONFINE, err_set(e, EPERM, "the suite was not started: %.500s", res.exited.msg));
 	} else {
 		rc = judge(r, &res, e);
 	}
@@ -479,6 +474,8 @@ static int own_finding(struct round *r, struct err *e)
 
 	text->len = 0;
 	rc = verdict_finding(text, r->verdict, r->log, r->out_len, r->log_len, e);
+	if (rc == 0)
+		rc = record_file(r->l->record, LOOP_FINDING, text->data, text->len, e);
 	return rc == 0 ? review_write(r->l->root_fd, text->data, text->len, e) : rc;
 }
 

@@ -129,16 +129,36 @@ static int run_iterations(struct loop *l, unsigned int first, struct err *e)
 	                        "`stint run` to go on, or make the task smaller", limit, l->title));
 }
 
-/* Work of an earlier run on the same task: its dirt is ours, its numbering goes on. */
+/* The finding that an earlier run wrote falls with its reason in this one. */
+static int take_up_finding(struct loop *l, struct err *e)
+{
+	AUTO_FREE char *text = NULL;
+	size_t n = 0;
+
+	if (record_turn_read(l->root_fd, l->resume.id, 0, LOOP_FINDING, LOOP_FINDING_MAX, &text, &n, NULL) != 0)
+		return 0;
+	if (buf_add(&l->own_finding, text, n) != 0)
+		return err_errno(e, ENOMEM, "cannot go on with a task");
+	return record_file(l->record, LOOP_FINDING, text, n, e);
+}
+
+/* Work of an earlier run: its dirt is ours, for it was let in as such; on the same task its numbering goes on. */
 static int take_up(struct loop *l, const struct task *task, unsigned int *ret_first, struct err *e)
 {
+	int rc = 0;
+
 	*ret_first = 1;
-	if (!l->resume.unfinished || l->resume.title == NULL || !str_eq(l->resume.title, task->title))
+	if (!l->resume.unfinished || l->resume.title == NULL)
 		return 0;
-	*ret_first = l->resume.iteration + (l->resume.iteration_ended || l->resume.iteration == 0 ? 1u : 0u);
 	l->resume.unfinished = false;
-	report_note(&l->report, REPORT_PLAIN, "goes on where run %s stopped", l->resume.id);
-	return repo_dirty(l->repo, l->zones, l->n_zones, 0, &l->candidates, NULL, e);
+	if (str_eq(l->resume.title, task->title)) {
+		*ret_first = l->resume.iteration + (l->resume.iteration_ended || l->resume.iteration == 0 ? 1u : 0u);
+		report_note(&l->report, REPORT_PLAIN, "goes on where run %s stopped", l->resume.id);
+		rc = take_up_finding(l, e);
+	} else {
+		report_note(&l->report, REPORT_PLAIN, "with what run %s left in the tree for a task that is no longer next", l->resume.id);
+	}
+	return rc != 0 ? rc : repo_dirty(l->repo, l->zones, l->n_zones, 0, &l->candidates, NULL, e);
 }
 
 static int run_task(struct loop *l, const struct tasks *t, const struct task *task, struct err *e)
@@ -171,7 +191,10 @@ static int run_task(struct loop *l, const struct tasks *t, const struct task *ta
 int loop_run(struct loop *l, struct err *e)
 {
 	bool completed = false;
-	int rc = finish_resume(l, &completed, e);
+	int rc = finish_push(l, e);
+
+	if (rc == 0)
+		rc = finish_resume(l, &completed, e);
 
 	while (rc == 0) {
 		struct tasks t = {0};

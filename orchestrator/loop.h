@@ -18,6 +18,8 @@
 #include "protocol/tasks.h"
 
 #define LOOP_STUCK 3       /* the same result so many times in a row ends the run */
+#define LOOP_FINDING "finding.md" /* in the run's record: own_finding, for a run that goes on */
+#define LOOP_FINDING_MAX 8192u
 #define LOOP_RETRIES 3     /* tries of one turn against quota and overload */
 
 struct loop {
@@ -66,8 +68,18 @@ int iteration_run(struct loop *l, unsigned int n, struct iteration *ret, struct 
 /* The current task in TASKS.md as it is on disk now, by title; t keeps the parsed file. STOP_RECORD when it is gone. */
 int loop_find_task(const struct loop *l, struct tasks *t, const struct task **ret, struct err *e) MUST_CHECK;
 
+/* Around a turn of a role that may write TASKS.md: keeps the file in the open turn's record, and puts back afterwards what the
+ * role may not change (STOP_RECORD). */
+bool loop_may_write_tasks(const struct loop *l, unsigned int role);
+int loop_keep_tasks(struct loop *l, struct err *e) MUST_CHECK;
+int loop_guard_tasks(struct loop *l, const struct tasks *before, struct err *e) MUST_CHECK;
+/* The same for a turn that l->resume says was cut, before TASKS.md is looked at. */
+int loop_guard_cut_turn(const struct loop *l, struct err *e) MUST_CHECK;
+
 /* Commit, HEAD, tick, index, push: in this order, each step recorded. */
 int finish_task(struct loop *l, unsigned int iterations, const char *suite, struct err *e) MUST_CHECK;
+/* Pushes what an earlier run had committed and could not push. */
+int finish_push(struct loop *l, struct err *e) MUST_CHECK;
 /* Completes a sequence that an earlier run left cut. *ret_completed: there was one. */
 int finish_resume(struct loop *l, bool *ret_completed, struct err *e) MUST_CHECK;
 

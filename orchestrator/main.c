@@ -2,6 +2,7 @@
  * table from subcommand to function. */
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,7 @@ int main(int argc, char **argv)
 	struct cmd c = {.root_fd = -1, .warden_fd = -1};
 	int skip = take_handover(&c, argc, argv);
 
+	(void)signal(SIGCHLD, SIG_DFL); /* ignored by the caller, the kernel would take exit statuses away from us */
 	argc -= skip;
 	argv += skip;
 	for (size_t i = 0; argc >= 2 && i < N_ROWS; i++) {

@@ -75,11 +75,11 @@ int repo_left_out(struct repo *r, const char *path, const char **ret_why, struct
  * staged (TASKS.md excepted: its commit holds what was on disk). STOP_RECORD; -EBUSY: locked by another git. */
 int repo_refresh_index(struct repo *r, const char *paths, size_t paths_len, struct err *e) MUST_CHECK;
 
-/* Resume: did one of these runs (ids, each with NUL) already commit this task? Looks at the trailers of HEAD and up to 63 first
- * parents. Found: 0 and *ret_found, the commit in ret_oid and its paths appended to ret_paths (for the tick and
- * repo_refresh_index()). Not found: 0. */
-int repo_find_task_commit(struct repo *r, const struct buf *runs, const char *title, bool *ret_found,
-                          char ret_oid[REPO_OID_SIZE], struct buf *ret_paths, struct err *e) MUST_CHECK;
+/* Resume: did one of these runs (ids, each with NUL) already commit this task, with a commit that is not in done? Looks at the
+ * trailers of HEAD and up to 63 first parents. Found: 0 and *ret_found, the commit in ret_oid and its paths appended to
+ * ret_paths (for the tick and repo_refresh_index()). Not found: 0. */
+int repo_find_task_commit(struct repo *r, const struct buf *runs, const struct buf *done, const char *title,
+                          bool *ret_found, char ret_oid[REPO_OID_SIZE], struct buf *ret_paths, struct err *e) MUST_CHECK;
 
 /* Pushes the branch of HEAD to the same name at a remote: no force, no program, in a child that is killed at the
  * deadline (-ETIMEDOUT). ssh keys come from the agent at SSH_AUTH_SOCK only; https without credentials only.

@@ -143,8 +143,16 @@ static int run_trailers(struct buf *ret, const struct buf *runs)
 	return 0;
 }
 
-int repo_find_task_commit(struct repo *r, const struct buf *runs, const char *title, bool *ret_found,
-                          char ret_oid[REPO_OID_SIZE], struct buf *ret_paths, struct err *e)
+static bool listed(const struct buf *oids, const char *oid)
+{
+	for (size_t at = 0; at < oids->len; at += strlen(oids->data + at) + 1)
+		if (str_eq(oids->data + at, oid))
+			return true;
+	return false;
+}
+
+int repo_find_task_commit(struct repo *r, const struct buf *runs, const struct buf *done, const char *title,
+                          bool *ret_found, char ret_oid[REPO_OID_SIZE], struct buf *ret_paths, struct err *e)
 {
 	REPO_AUTO(commit, at) = NULL;
 	AUTO_BUF struct buf task = {0};
@@ -160,8 +168,8 @@ int repo_find_task_commit(struct repo *r, const struct buf *runs, const char *ti
 		const char *message = git_commit_message(at);
 		git_commit *parent = NULL;
 
-		if (has_trailer(message, task.data) && by_one_of(message, &ids)) {
-			(void)git_oid_tostr(ret_oid, REPO_OID_SIZE, git_commit_id(at));
+		(void)git_oid_tostr(ret_oid, REPO_OID_SIZE, git_commit_id(at));
+		if (has_trailer(message, task.data) && by_one_of(message, &ids) && !listed(done, ret_oid)) {
 			rc = commit_paths(r, at, ret_paths, e);
 			*ret_found = rc == 0;
 			return rc;

@@ -20,6 +20,7 @@ static int watch_signals(struct session *s, struct err *e)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return err_errno(e, errno, "cannot block signals");
 	s->interrupt_fd = signalfd(-1, &set, SFD_CLOEXEC);

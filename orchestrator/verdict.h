@@ -19,6 +19,8 @@ struct suite_run {
 	bool deadline;       /* ended because its time was up */
 };
 
+#define VERDICT_NAMES 50u    /* failing tests that are named; a last line counts the rest */
+
 struct verdict {             /* zeroed is valid */
 	bool passed;
 	bool count_verified; /* tap: numbers below were counted; exit: they are 0 and mean nothing */

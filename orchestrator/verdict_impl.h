@@ -5,7 +5,6 @@
 #include "orchestrator/verdict.h"
 
 #define VERDICT_NAME_MAX 200u    /* bytes of one failing test's name */
-#define VERDICT_NAMES 50u
 
 /* The next line without its end (LF or CRLF); false when none is left. */
 bool verdict_line(const char **p, size_t *left, const char **ret, size_t *ret_len);

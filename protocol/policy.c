@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "roles/path.h"
 
-#define KNOWN_ENTRY_FLAGS ((unsigned int)(ENTRY_NAMED | ENTRY_ABSENT))
+#define KNOWN_ENTRY_FLAGS ((unsigned int)ENTRY_NAMED)
 #define KNOWN_ROLE_FLAGS ((unsigned int)(ROLE_FRESH_HOME | ROLE_STDIN_PROMPT | ROLE_SUITE_LOG))
 #define DEADLINE_MAX_MS (1000ull * 60 * 60 * 24 * 30)
 
@@ -156,8 +156,6 @@ static int check_entry(const struct policy *p, size_t pool_len, uint32_t i, stru
 		return REFUSE(e, "entry %u: its path is not relative and plain", i);
 	if (entry->kind > POLICY_DIR || (entry->flags & ~KNOWN_ENTRY_FLAGS) != 0)
 		return REFUSE(e, "entry %u: unknown kind or flags", i);
-	if ((entry->flags & ENTRY_ABSENT) != 0 && entry->kind != POLICY_FILE)
-		return REFUSE(e, "entry %u: only a file can be absent", i);
 	for (uint32_t k = 0; k < ROLE_MAX; k++) {
 		if (entry->level[k] > (k < p->n_roles ? LEVEL_RW : LEVEL_NONE))
 			return REFUSE(e, "entry %u: unknown level, or one for a role that does not exist", i);

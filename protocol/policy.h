@@ -27,11 +27,11 @@
 #define POLICY_PATH_MAX 255u      /* bytes of a zone's or scratch folder's path: fits struct prove_cell */
 #define POLICY_READ_PATH_MAX 4095u
 
+/* A file need not exist: the warden creates it for a role with rw. */
 enum policy_kind { POLICY_FILE = 0, POLICY_DIR = 1 };
 
 enum policy_entry_flag {
 	ENTRY_NAMED = 1 << 0,   /* named in stint.yaml (not caught by "*") */
-	ENTRY_ABSENT = 1 << 1,  /* a file that did not exist at start; the warden creates it for a role with rw */
 };
 
 /* One zone: a path relative to the root, without trailing slash, and its level for each role.

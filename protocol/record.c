@@ -237,16 +237,14 @@ int record_create(struct record **ret, int root_fd, const struct record_info *in
 	return err_stop(e, STOP_RECORD, rc);
 }
 
+int record_file(struct record *r, const char *name, const void *bytes, size_t n, struct err *e)
+{
+	return err_stop(e, STOP_RECORD, fd_replace_file(r->dir_fd, name, bytes, n, 0600, e));
+}
+
 void record_set_landlock_abi(struct record *r, unsigned int abi)
 {
 	(void)record_put(r->run, "landlock_abi", json_integer((json_int_t)abi));
-}
-
-int record_set(struct record *r, const char *key, json_t *value, struct err *e)
-{
-	if (record_put(r->run, key, value) != 0)
-		return err_stop(e, STOP_RECORD, err_errno(e, ENOMEM, "cannot write the run's record"));
-	return err_stop(e, STOP_RECORD, record_save(r, e));
 }
 
 int record_end(struct record *r, int stop, const char *reason, struct err *e)

@@ -30,7 +30,7 @@
 struct record;
 
 struct record_info {
-	const char *kind;                   /* "loop", "turn", "skill", "eval" */
+	const char *kind;                   /* "loop" or "turn" */
 	const char *project;                /* absolute path */
 	const char *agent_user;
 	const char *const *layers;          /* NULL-terminated: "acl", "landlock", "seccomp" in force */
@@ -51,7 +51,7 @@ int record_task_begin(struct record *r, const char *title, unsigned int line, st
 /* n counts from 1 within the task (and goes on from an earlier run when it resumes). */
 int record_iteration_begin(struct record *r, unsigned int n, struct err *e) MUST_CHECK;
 
-/* Creates turn-N/; N counts from 1 within the run. Outside of an iteration (kind "turn", "skill") the turn belongs to the run
+/* Creates turn-N/; N counts from 1 within the run. Outside of an iteration (kind "turn") the turn belongs to the run
  * itself. */
 int record_turn_begin(struct record *r, const char *role, unsigned int *ret_n, struct err *e) MUST_CHECK;
 /* The current turn's folder, relative to the project root: ".stint/runs/ID/turn-N". */
@@ -60,6 +60,9 @@ const char *record_turn_dir(const struct record *r);
 int record_turn_file(struct record *r, const char *name, const void *bytes, size_t n, struct err *e) MUST_CHECK;
 /* Creates a file of the current turn for streaming: a descriptor (O_RDWR) that the caller owns, or a negative errno. */
 int record_turn_open(struct record *r, const char *name, struct err *e) MUST_CHECK;
+
+/* Replaces a file of the run's folder as a whole. STOP_RECORD. */
+int record_file(struct record *r, const char *name, const void *bytes, size_t n, struct err *e) MUST_CHECK;
 
 struct record_suite {                       /* of a suite's turn */
 	const char *format;                 /* "tap" or "exit" */
@@ -104,9 +107,6 @@ int record_task_end(struct record *r, const char *status, struct err *e) MUST_CH
 
 /* A line of events.jsonl: {"t":…,"event":type, …fields}. fields: an object whose reference is taken, or NULL. */
 int record_event(struct record *r, const char *type, json_t *fields, struct err *e) MUST_CHECK;
-
-/* Puts an object of a skill or eval run under its own key of run.json ("skill", "eval"); the reference is taken. */
-int record_set(struct record *r, const char *key, json_t *value, struct err *e) MUST_CHECK;
 
 /* The end: state "ended", exit status, reason (NULL or a sentence). What is still open stays visible as such. */
 int record_end(struct record *r, int stop, const char *reason, struct err *e) MUST_CHECK;

@@ -188,10 +188,12 @@ int record_turn_read(int root_fd, const char *id, unsigned int turn, const char 
 	AUTO_FREE char *bytes = NULL;
 	AUTO_FD fd = -1;
 	char path[RECORD_DIR_MAX + 80];
+	char folder[24];
 	size_t n = 0;
 	ssize_t got = 1;
 
-	(void)snprintf(path, sizeof(path), "%s/%.*s/turn-%u/%.40s", RECORD_RUNS_DIR, RECORD_ID_MAX, id, turn, name);
+	(void)snprintf(folder, sizeof(folder), "turn-%u/", turn);
+	(void)snprintf(path, sizeof(path), "%s/%.*s/%s%.40s", RECORD_RUNS_DIR, RECORD_ID_MAX, id, turn == 0 ? "" : folder, name);
 	fd = open_file(root_fd, path, e);
 	if (fd < 0)
 		return err_stop(e, STOP_USAGE, fd);

@@ -32,7 +32,8 @@ int record_read(int root_fd, const char *id, json_t **ret, struct err *e) MUST_C
 /* "running", "ended", or "interrupted": state "running" and nobody holds the run's lock. */
 const char *record_liveness(int root_fd, const char *id, const json_t *run);
 
-/* A file of a turn, at most max bytes: malloc'ed with a NUL after it. turn counts from 1. -ENOENT when there is none. */
+/* A file of a turn, at most max bytes: malloc'ed with a NUL after it. turn counts from 1; 0: a file of the run itself. -ENOENT when
+ * there is none. */
 int record_turn_read(int root_fd, const char *id, unsigned int turn, const char *name, size_t max, char **ret, size_t *ret_n,
                      struct err *e) MUST_CHECK;
 
@@ -45,9 +46,13 @@ struct record_resume {
 	unsigned int line;
 	unsigned int iteration;             /* last one begun, 0 when none */
 	bool iteration_ended;
+	unsigned int turn;                  /* last one begun in an iteration that has not ended, else 0 */
 	bool iteration_passed;              /* … with a pass: only the commit is missing */
 	enum record_commit step;
+	bool push_due;                      /* all of it was done, and then the run broke off: its push may have failed */
 	char *commit;                       /* hex, or NULL */
+	struct buf done;                    /* the commits, in hex each with NUL, of tasks of this title that those runs finished
+	                                     * before */
 	struct buf runs;                    /* when unfinished: the ids, each with NUL, of this run and the unbroken ones
 	                                     * before it that worked on the same task; newest first */
 };

@@ -15,6 +15,7 @@ void record_resume_done(struct record_resume *r)
 	free(r->title);
 	free(r->commit);
 	buf_done(&r->runs);
+	buf_done(&r->done);
 	*r = (struct record_resume){0};
 }
 
@@ -52,11 +53,14 @@ static int fill(struct record_resume *r, int root_fd, const char *id, const json
 	r->line = (unsigned int)json_integer_value(json_object_get(task, "line"));
 	r->step = step_of(task);
 	r->unfinished = r->step != RECORD_COMMIT_DONE && (r->step != RECORD_COMMIT_NONE || !str_eq(text(task, "status"), "pass"));
+	r->push_due = r->step == RECORD_COMMIT_DONE && !str_eq(text(task, "status"), "pass");
 	if (iteration == NULL)
 		return 0;
 	r->iteration = (unsigned int)json_integer_value(json_object_get(iteration, "n"));
 	r->iteration_ended = !str_eq(text(iteration, "status"), "open");
 	r->iteration_passed = str_eq(text(iteration, "status"), "pass");
+	if (!r->iteration_ended && last_of(iteration, "turns") != NULL)
+		r->turn = (unsigned int)json_integer_value(json_object_get(last_of(iteration, "turns"), "n"));
 	return 0;
 }
 
@@ -80,6 +84,22 @@ static int next_loop(int root_fd, const struct record_ids *ids, size_t *at, json
 	return 0;
 }
 
+/* Commits of tasks of this title that the run had finished before its last. */
+static int find_done(struct buf *done, const json_t *run, const char *title)
+{
+	const json_t *task;
+	size_t i;
+
+	json_array_foreach(json_object_get(run, "tasks"), i, task) {
+		const char *oid = text(task, "commit");
+
+		if (task != last_of(run, "tasks") && oid != NULL && str_eq(text(task, "title"), title) &&
+		    buf_add(done, oid, strlen(oid) + 1) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* The unbroken runs of the title, newest first: the newest, and older ones as long as they had it as their last task and left
  * it without a pass. A run that was killed before it had begun anything is passed over. */
 static int find_runs(int root_fd, const struct record_ids *ids, struct record_resume *r, struct err *e)
@@ -93,11 +113,11 @@ static int find_runs(int root_fd, const struct record_ids *ids, struct record_re
 			return rc;
 		same = str_eq(text(last_of(run, "tasks"), "title"), r->title) &&
 		       (r->runs.len == 0 || !str_eq(text(last_of(run, "tasks"), "status"), "pass"));
+		if (same && (buf_add(&r->runs, ids->v[at], strlen(ids->v[at]) + 1) != 0 || find_done(&r->done, run, r->title) != 0))
+			rc = err_errno(e, ENOMEM, "cannot read the run's record");
 		json_decref(run);
-		if (!same)
-			return 0;
-		if (buf_add(&r->runs, ids->v[at], strlen(ids->v[at]) + 1) != 0)
-			return err_errno(e, ENOMEM, "cannot read the run's record");
+		if (rc != 0 || !same)
+			return rc;
 	}
 }
 

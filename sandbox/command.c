@@ -55,7 +55,7 @@ static int add_grant(struct words *w, const char *option, const char *path)
 	return rc == 0 ? add(w, "%s", path) : rc;
 }
 
-/* A zone may be absent where it need not exist: caught by "*" and gone since, or a file that another role creates. */
+/* A zone may be absent: caught by "*" and gone since, or a file, which comes and goes with the turns (REVIEW.md). */
 static int zone_is_absent(const struct spawn_spec *s, const struct policy_entry *entry)
 {
 	const char *path = policy_str(s->policy, entry->path);
@@ -65,7 +65,7 @@ static int zone_is_absent(const struct spawn_spec *s, const struct policy_entry 
 		return 0;
 	if (fd != -ENOENT)
 		return fd;
-	return (entry->flags & ENTRY_ABSENT) != 0 || (entry->flags & ENTRY_NAMED) == 0;
+	return entry->kind == POLICY_FILE || (entry->flags & ENTRY_NAMED) == 0;
 }
 
 static int add_zones(struct words *w, const struct spawn_spec *s, struct err *e)

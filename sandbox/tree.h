@@ -49,7 +49,7 @@ void tree_free(struct tree *t);
 int tree_repair(struct tree *t, struct err *e) MUST_CHECK;
 
 /* Sets the ACLs for this role: opens zones (walks), seals the rest at the top, covers traverse-only
- * directories; creates ABSENT files that the role may write; takes the snapshot of writable zones and journals
+ * directories; creates absent files that the role may write; takes the snapshot of writable zones and journals
  * what rule 6 says. Idempotent; writes nothing that is already right. STOP_CONFINE with the entry's name when an
  * inode cannot be flipped. */
 int tree_flip(struct tree *t, unsigned int role, struct err *e) MUST_CHECK;
@@ -60,7 +60,7 @@ int tree_refuse_links(const struct tree *t, unsigned int role, struct err *e) MU
 
 /* After the turn, when no process of the agent user is left: set-id bits off, ownership back, mode and ACL
  * normalised, foreign ACL entries and xattrs dropped on what the agent owned; sockets, FIFOs and .git entries
- * that it made are neutralised; empty ABSENT files removed. Adds to ret what changed since tree_flip(). */
+ * that it made are neutralised; empty absent files removed. Adds to ret what changed since tree_flip(). */
 int tree_reclaim(struct tree *t, struct tree_changes *ret, struct err *e) MUST_CHECK;
 
 /* Ownership, modes and ACLs as before the first flip; removes the journal's entry. Goes on after an entry that

@@ -27,6 +27,8 @@ enum warden_state {
 struct warden {
 	int sock;                    /* to the coordinator; owned */
 	int signal_fd;               /* SIGTERM, SIGHUP; owned */
+	pid_t coordinator;           /* our child, not waited for yet; 0: none */
+	uint64_t stop_ms;            /* CLOCK_MONOTONIC when the run ends by force after a signal; 0: none came */
 	int root_fd;                 /* project root; owned */
 	const char *root_path;       /* its absolute path */
 	int state_dir_fd;            /* /var/lib/stint; owned */

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +19,8 @@
 #include "base/fd.h"
 
 #define PERMIT(frame) (1u << (frame))
+
+#define STOP_GRACE_MS 10000u /* after a signal, for the coordinator to end the run in order */
 
 /* Which frame each state permits. Absent means the run is over. */
 static const uint32_t permits[WARDEN_STATES] = {
@@ -303,15 +307,35 @@ static void receive(struct warden *w)
 		fd_close(&fds[i]);
 }
 
+/* When the next thing is due by the clock; 0: nothing. */
+static uint64_t due(const struct warden *w)
+{
+	uint64_t deadline = w->spawned ? w->deadline_ms : 0;
+
+	return deadline == 0 || (w->stop_ms != 0 && w->stop_ms < deadline) ? w->stop_ms : deadline;
+}
+
 static int timeout_of(const struct warden *w)
 {
 	uint64_t now = now_ms();
+	uint64_t end = due(w);
 
-	if (!w->spawned || w->deadline_ms == 0)
+	if (end == 0)
 		return -1;
-	if (w->deadline_ms <= now)
+	if (end <= now)
 		return 0;
-	return w->deadline_ms - now > 3600000u ? 3600000 : (int)(w->deadline_ms - now);
+	return end - now > 3600000u ? 3600000 : (int)(end - now);
+}
+
+/* The first signal is the coordinator's, which ends its turn, writes its record and closes; the second ends the run. */
+static void on_signal(struct warden *w)
+{
+	struct signalfd_siginfo info;
+
+	if (w->stop_ms != 0 || read(w->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info) || w->coordinator <= 0 ||
+	    kill(w->coordinator, SIGTERM) != 0)
+		w->state = WARDEN_OVER;
+	w->stop_ms = now_ms() + STOP_GRACE_MS;
 }
 
 static void serve_once(struct warden *w)
@@ -327,14 +351,16 @@ static void serve_once(struct warden *w)
 		w->state = WARDEN_OVER;
 	if (n < 0)
 		return;
-	if (w->spawned && w->deadline_ms > 0 && now_ms() >= w->deadline_ms) {
+	if (w->stop_ms > 0 && now_ms() >= w->stop_ms) {
+		w->state = WARDEN_OVER;
+	} else if (w->spawned && w->deadline_ms > 0 && now_ms() >= w->deadline_ms) {
 		w->exited_flags |= EXITED_DEADLINE;
 		spawn_kill(&w->spawn);
 		reap(w);
 	} else if (p[2].revents != 0) {
 		reap(w);
 	} else if (p[1].revents != 0) {
-		w->state = WARDEN_OVER;
+		on_signal(w);
 	} else if (p[0].revents != 0) {
 		receive(w);
 	}

@@ -177,11 +177,11 @@ static int start_coordinator(struct warden *w, int argc, char **argv, pid_t *ret
 	w->sock = pair[0];
 	if (pid < 0)
 		return err_errno(e, errno, "cannot fork");
-	*ret = pid;
+	*ret = w->coordinator = pid;
 	return 0;
 }
 
-/* Ctrl-C is the coordinator's; TERM and HUP end the run in order. */
+/* Ctrl-C is the coordinator's; TERM and HUP are passed on to it. */
 static int take_signals(struct warden *w, struct err *e)
 {
 	sigset_t set;
@@ -202,8 +202,9 @@ static int exit_of(pid_t pid)
 {
 	int status = 0;
 
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return STOP_CONFINE;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	log_note("the coordinator was killed by signal %d: everything was put back as before the run", WTERMSIG(status));
@@ -300,6 +301,7 @@ int main(int argc, char **argv)
 	const char *dir = ".";
 	struct err e = {0};
 
+	(void)signal(SIGCHLD, SIG_DFL); /* ignored by the caller, the kernel would take exit statuses away from us */
 	if (argc < 2 || argc > MAX_ARGS) {
 		log_note("stint-warden is started by `stint`: call that");
 		return STOP_USAGE;

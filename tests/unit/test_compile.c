@@ -157,7 +157,7 @@ static void test_builtin_table(void **state)
 	assert_int_equal(find(t, "README")->kind, POLICY_FILE);
 	assert_int_equal(find(t, "README")->flags, 0);
 	assert_int_equal(find(t, "docs")->level[3], LEVEL_R);
-	assert_int_equal(find(t, "REVIEW.md")->flags, ENTRY_NAMED | ENTRY_ABSENT);
+	assert_int_equal(find(t, "REVIEW.md")->flags, ENTRY_NAMED);
 	assert_null(find(t, ".git"));
 	assert_null(find(t, ".stint"));
 	assert_null(find(t, ".env"));
@@ -243,7 +243,7 @@ static void test_named_rows(void **state)
 	accepted(t, "access: {missing: {developer: r}, born: {tester: rw}, lib/core/born: {tester: rw}}\n");
 	assert_null(find(t, "missing"));
 	noted(t, "missing: not there");
-	assert_int_equal(find(t, "born")->flags, ENTRY_NAMED | ENTRY_ABSENT);
+	assert_int_equal(find(t, "born")->flags, ENTRY_NAMED);
 	assert_int_equal(find(t, "lib/core/born")->kind, POLICY_FILE);
 	accepted(t, "access: {.git/: {developer: rw}, src/: {developer: r}}\n");
 	assert_null(find(t, ".git"));

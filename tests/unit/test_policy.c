@@ -267,12 +267,11 @@ static void test_entry_fields(void **state)
 	BREAKS(state, p->entry[0].level[0] = 3);
 	BREAKS(state, p->entry[0].level[2] = LEVEL_R);
 	BREAKS(state, p->entry[0].kind = 2);
-	BREAKS(state, p->entry[0].flags = 4);
-	BREAKS(state, p->entry[0].flags = ENTRY_ABSENT);
+	BREAKS(state, p->entry[0].flags = 2);
 	BREAKS(state, p->entry[0].path = 0);
 	BREAKS(state, p->entry[0].path = UINT32_MAX);
 	good = *state;
-	good->b.p->entry[2].flags = ENTRY_ABSENT | ENTRY_NAMED;
+	good->b.p->entry[2].flags = ENTRY_NAMED;
 	entry(good, ".git", POLICY_DIR, LEVEL_NONE, LEVEL_NONE);
 	assert_int_equal(verdict(good), 0);
 }

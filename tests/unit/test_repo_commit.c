@@ -168,6 +168,8 @@ static void test_lock_of_a_killed_run(void **state)
 	assert_int_equal(repo_refresh_index(f->r, LIST("src/a.c"), &f->e), 0); /* waits for it */
 }
 
+static const struct buf none;
+
 #define RUNS(s) (&(struct buf){.data = (char []){s}, .len = sizeof(s)})
 
 static void test_resume(void **state)
@@ -179,18 +181,18 @@ static void test_resume(void **state)
 	char head[REPO_OID_SIZE + 1];
 	bool found = true;
 
-	assert_int_equal(repo_find_task_commit(f->r, RUNS("R1"), "Add the thing", &found, oid, &again, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R1"), &none, "Add the thing", &found, oid, &again, &f->e), 0);
 	assert_false(found);
 	RUN(f, "echo x >src/a.c");
 	assert_int_equal(commit(f, LIST("src/a.c"), "- [x] First\n", &done), 0);
-	assert_int_equal(repo_find_task_commit(f->r, RUNS("R2"), "Add the thing", &found, oid, &again, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R2"), &none, "Add the thing", &found, oid, &again, &f->e), 0);
 	assert_false(found);
-	assert_int_equal(repo_find_task_commit(f->r, RUNS("R1"), "Add the thin", &found, oid, &again, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R1"), &none, "Add the thin", &found, oid, &again, &f->e), 0);
 	assert_false(found);
 	RUN(f, "git rev-parse HEAD");
 	(void)snprintf(head, sizeof(head), "%.40s", out(f));
 	RUN(f, "git commit -qm user --allow-empty");
-	assert_int_equal(repo_find_task_commit(f->r, RUNS("R3\0R1"), " Add  the\nthing", &found, oid, &again, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R3\0R1"), &none, " Add  the\nthing", &found, oid, &again, &f->e), 0);
 	assert_true(found);
 	assert_string_equal(oid, head);
 	assert_int_equal(again.len, done.len);
@@ -219,9 +221,9 @@ static void test_untrusted_title(void **state)
 	/* A title that speaks like a trailer is none. */
 	q.title = "x Stint-Run: R2";
 	assert_int_equal(repo_commit(f->r, &q, oid, &done, &f->e), 0);
-	assert_int_equal(repo_find_task_commit(f->r, RUNS("R1"), q.title, &found, oid, &done, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R1"), &none, q.title, &found, oid, &done, &f->e), 0);
 	assert_true(found);
-	assert_int_equal(repo_find_task_commit(f->r, RUNS("R2"), q.title, &found, oid, &done, &f->e), 0);
+	assert_int_equal(repo_find_task_commit(f->r, RUNS("R2"), &none, q.title, &found, oid, &done, &f->e), 0);
 	assert_false(found);
 	q.title = "\n";
 	assert_int_equal(repo_commit(f->r, &q, oid, &done, &f->e), 0);
