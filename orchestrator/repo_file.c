@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/exit.h"
 
 #define PROC_FD_MAX 32
+#define IGNORE_SECONDS 20u /* for one path: more than any honest .gitignore takes */
 
 static void proc_path(char out[PROC_FD_MAX], int fd)
 {
@@ -192,6 +194,29 @@ static int check_ignore_files(struct repo *r, const char *path, struct err *e)
 	}
 }
 
+/* libgit2, as git, takes exponential time over some patterns, and an agent may write them: whoever looks at a path under such
+ * a .gitignore is ended, because nothing else ends it. */
+static char late_message[640];
+
+static void on_late(int sig)
+{
+	(void)sig;
+	(void)!write(STDERR_FILENO, late_message, strlen(late_message));
+	_exit(STOP_RECORD);
+}
+
+static void watch_time(const char *path, unsigned int seconds)
+{
+	struct sigaction a = {.sa_handler = on_late};
+
+	if (seconds > 0) {
+		(void)snprintf(late_message, sizeof(late_message), "stint: a .gitignore on the way to %s keeps git busy without end: all "
+		               "work is in the tree: make its patterns simpler, then start stint run again\n", repo_show(path).s);
+		(void)sigaction(SIGALRM, &a, NULL);
+	}
+	(void)alarm(seconds);
+}
+
 int repo_ignored(struct repo *r, const char *path, bool is_dir, bool *ret, struct err *e)
 {
 	AUTO_FREE char *slashed = NULL;
@@ -204,7 +229,9 @@ int repo_ignored(struct repo *r, const char *path, bool is_dir, bool *ret, struc
 		slashed = NULL;
 		return err_errno(e, ENOMEM, "cannot look at %s", repo_show(path).s);
 	}
+	watch_time(path, IGNORE_SECONDS);
 	rc = git_ignore_path_is_ignored(&ignored, r->git, slashed);
+	watch_time(path, 0);
 	if (rc != 0)
 		return repo_git_error(e, rc, 0, "cannot tell whether %s is ignored", repo_show(path).s);
 	*ret = ignored != 0;

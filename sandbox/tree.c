@@ -244,10 +244,21 @@ int tree_restore(struct tree *t, struct err *e)
 	return rc;
 }
 
+struct accounts {
+	struct tree_ids *ids;
+	const uid_t *busy;
+	size_t n_busy;
+};
+
 static int add_account(uid_t uid, void *cookie, struct err *e)
 {
+	const struct accounts *a = cookie;
+
 	(void)e;
-	ids_add(cookie, uid);
+	for (size_t i = 0; i < a->n_busy; i++)
+		if (a->busy[i] == uid)
+			return 0;
+	ids_add(a->ids, uid);
 	return 0;
 }
 
@@ -268,14 +279,15 @@ static int look_at(int root_fd, const char *path, struct journal *ret, struct er
 }
 
 /* found: the journal's entry, or NULL. */
-static int restore_with(struct tree_ids *ids, const struct journal *found, int state_fd, int root_fd, int journal_fd,
+static int restore_with(struct accounts *a, const struct journal *found, int state_fd, int root_fd, int journal_fd,
                         uint64_t *ret_restored, struct err *e)
 {
+	struct tree_ids *ids = a->ids;
 	int rc;
 
 	if (found != NULL)
 		ids_add(ids, found->agent);
-	rc = users_each(state_fd, add_account, ids, e);
+	rc = users_each(state_fd, add_account, a, e);
 	if (rc != 0 || ids->who.n_agents == 0)
 		return rc;
 	if (ids_is_agent(ids, ids->owner))
@@ -283,12 +295,14 @@ static int restore_with(struct tree_ids *ids, const struct journal *found, int s
 	return restore_all(ids, root_fd, journal_fd, found, ret_restored, e);
 }
 
-int tree_restore_unattended_at(int state_fd, int root_fd, const char *path, uint64_t *ret_restored, struct err *e)
+int tree_restore_unattended_at(int state_fd, int root_fd, const char *path, const uid_t *busy, size_t n_busy,
+                               uint64_t *ret_restored, struct err *e)
 {
 	AUTO_FD journal_fd = journal_dir(state_fd, e);
 	struct journal here = {0};
 	struct journal found = {0};
 	struct tree_ids ids = {0};
+	struct accounts accounts = {&ids, busy, n_busy};
 	bool any;
 	int rc;
 
@@ -305,16 +319,18 @@ int tree_restore_unattended_at(int state_fd, int root_fd, const char *path, uint
 	if (rc >= 0)
 		rc = ids_init(&ids, here.owner, here.owner_gid, here.umask, e);
 	if (rc == 0)
-		rc = restore_with(&ids, any ? &found : NULL, state_fd, root_fd, journal_fd, ret_restored, e);
+		rc = restore_with(&accounts, any ? &found : NULL, state_fd, root_fd, journal_fd, ret_restored, e);
 	if (rc == 0)
 		rc = journal_remove(journal_fd, any ? &found : &here, e);
 	ids_done(&ids);
 	return err_stop(e, rc == 0 ? 0 : STOP_CONFINE, rc);
 }
 
-int tree_restore_unattended(int root_fd, const char *path, uint64_t *ret_restored, struct err *e)
+int tree_restore_unattended(int root_fd, const char *path, const uid_t *busy, size_t n_busy, uint64_t *ret_restored,
+                            struct err *e)
 {
 	AUTO_FD state = open_state(e);
 
-	return state < 0 ? err_stop(e, STOP_CONFINE, state) : tree_restore_unattended_at(state, root_fd, path, ret_restored, e);
+	return state < 0 ? err_stop(e, STOP_CONFINE, state)
+	                 : tree_restore_unattended_at(state, root_fd, path, busy, n_busy, ret_restored, e);
 }

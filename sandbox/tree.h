@@ -69,8 +69,10 @@ int tree_restore(struct tree *t, struct err *e) MUST_CHECK;
 
 /* `stint restore`, which has no policy: restores the project at root_fd from its journal entry and saved
  * xattrs, reclaims what agents own, and reports how many inodes were put back (may be 0).
- * With no journal entry it still walks the whole project for leftovers of any account in /var/lib/stint/users. */
-int tree_restore_unattended(int root_fd, const char *path, uint64_t *ret_restored, struct err *e) MUST_CHECK;
+ * With no journal entry it still walks the whole project for leftovers of any account in /var/lib/stint/users but those that are
+ * busy. */
+int tree_restore_unattended(int root_fd, const char *path, const uid_t *busy, size_t n_busy, uint64_t *ret_restored,
+                            struct err *e) MUST_CHECK;
 
 /* Takes back everything below dir_fd (a role's HOME or scratch): chown to the owner, set-id bits off. Never follows,
  * never opens anything but directories. */

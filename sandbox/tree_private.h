@@ -114,7 +114,7 @@ int start_walk(struct tree *t, struct err *e) MUST_CHECK;
 /* tree.c, for tests: the same with another state folder (borrowed). */
 int tree_open_at(struct tree **ret, int state_fd, int root_fd, const char *path, const struct policy *p,
                  const struct tree_owner *who, struct err *e) MUST_CHECK;
-int tree_restore_unattended_at(int state_fd, int root_fd, const char *path, uint64_t *ret_restored,
-                               struct err *e) MUST_CHECK;
+int tree_restore_unattended_at(int state_fd, int root_fd, const char *path, const uid_t *busy, size_t n_busy,
+                               uint64_t *ret_restored, struct err *e) MUST_CHECK;
 
 #endif

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/exit.h"
@@ -24,6 +25,7 @@
 #include "sandbox/warden.h"
 
 #define MAX_ARGS 4096
+#define EXIT_GRACE_MS 3000u
 
 /* Takes -C DIR out of argv (up to `--`); the last one wins. Returns the new count. */
 static int take_dir(int argc, char **argv, const char **ret_dir)
@@ -198,13 +200,26 @@ static int take_signals(struct warden *w, struct err *e)
 	return w->signal_fd >= 0 ? 0 : err_errno(e, errno, "cannot watch for signals");
 }
 
-static int exit_of(pid_t pid)
+/* After a signal a coordinator that does not end by itself is ended. */
+static int exit_of(pid_t pid, bool signalled)
 {
+	const struct timespec step = {.tv_nsec = 10000000};
 	int status = 0;
+	pid_t got = 0;
 
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
+	for (unsigned int ms = 0; got == 0; ms += 10) {
+		bool late = signalled && ms >= EXIT_GRACE_MS;
+
+		if (late)
+			(void)kill(pid, SIGKILL);
+		got = waitpid(pid, &status, late || !signalled ? 0 : WNOHANG);
+		if (got < 0 && errno != EINTR)
 			return STOP_CONFINE;
+		if (got < 0)
+			got = 0;
+		else if (got == 0)
+			(void)nanosleep(&step, NULL);
+	}
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	log_note("the coordinator was killed by signal %d: everything was put back as before the run", WTERMSIG(status));
@@ -228,26 +243,30 @@ static int serve(struct warden *w, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return log_err(e, STOP_CONFINE);
 	rc = warden_serve(w, e);
-	status = exit_of(pid);
+	status = exit_of(pid, w->stop_ms != 0);
 	return rc == 0 ? status : log_err(e, STOP_CONFINE);
 }
 
 /* Whom a restore must find at rest. */
 struct quiet {
-	bool known;        /* the journal names this project's agent */
+	bool known;             /* the journal names this project's agent */
 	uid_t agent;
+	uid_t busy[USERS_MAX];  /* other accounts whose run goes on: nothing of theirs is touched */
+	size_t n_busy;
 };
 
-/* The lock of this project's agent must be had, or a run would be restored under its feet. Another account may be busy: its
- * run is in another project, because a start here is refused while the journal names an agent. Locks are held until exit. */
+/* The lock of this project's agent must be had, or a run would be restored under its feet. Another account may be busy, in another
+ * project or just beginning in this one. Locks are held until exit. */
 static int quiet_account(uid_t uid, void *cookie, struct err *e)
 {
-	const struct quiet *q = cookie;
+	struct quiet *q = cookie;
 	struct err busy = {0};
 	int fd = warden_lock_user(uid, &busy);
 
-	if (fd == -EBUSY && q->known && uid != q->agent)
+	if (fd == -EBUSY && !(q->known && uid == q->agent) && q->n_busy < USERS_MAX) {
+		q->busy[q->n_busy++] = uid;
 		return 0;
+	}
 	if (fd < 0) {
 		*e = busy;
 		return fd;
@@ -269,7 +288,8 @@ static int find_agent(const struct warden *w, struct quiet *q, struct err *e)
 	rc = journal_find(dir, st.st_dev, st.st_ino, w->root_path, &j, e);
 	if (rc < 0)
 		return rc;
-	*q = rc == 0 ? (struct quiet){true, j.agent} : (struct quiet){0};
+	q->known = rc == 0;
+	q->agent = rc == 0 ? j.agent : 0;
 	return 0;
 }
 
@@ -287,7 +307,7 @@ static int restore(struct warden *w, int argc, char **argv, struct err *e)
 	if (rc == 0)
 		rc = users_each(w->state_dir_fd, quiet_account, &quiet, e);
 	if (rc == 0)
-		rc = tree_restore_unattended(w->root_fd, w->root_path, &n, e);
+		rc = tree_restore_unattended(w->root_fd, w->root_path, quiet.busy, quiet.n_busy, &n, e);
 	if (rc != 0)
 		return log_err(e, STOP_CONFINE);
 	(void)printf("restored %s: %llu entries put back\n", w->root_path, (unsigned long long)n);

@@ -53,6 +53,8 @@ P=$cut
 exits 0 "restored beside another agent's run" stint restore -C "$cut"
 is "$(acl_count)" 0 "and no ACL is left"
 exits 3 "a project whose own agent runs is not restored" stint restore -C "$busy"
+P=$cut
+exits 0 "one of which nothing is open is" stint restore -C "$cut"
 wait "$other"
 ok "once it has ended, it is" stint restore -C "$busy"
 stint setup --user $BUSY --remove >/dev/null
@@ -119,4 +121,21 @@ done
 is "$(own git ls-tree -r --name-only HEAD src | tr '\n' ' ')" "src/code.txt src/dir/f src/good src/in/f src/task " "the rest is committed"
 put TASKS.md <<<'- [ ] three'
 exits 0 "the next run starts beside them" stint run -C "$P"
+
+# ---- patterns that libgit2 takes for ever over
+project_new /srv
+put dev.py <<'PY'
+import os
+os.makedirs("src/" + "a/" * 60, exist_ok=True)
+open("src/" + "a/" * 60 + "f", "w").write("x")
+open("src/.gitignore", "w").write("*/**/" * 20 + "b\n")
+PY
+sed -i 's|developer: {command: .*|developer: {command: [python3, dev.py]}|' "$P/stint.yaml"
+commit_all slow
+run timeout -k 5 120 stint run -C "$P"
+like "$RC $ERR" '^5 .*a .gitignore on the way to src/a/a.* keeps git busy without end' "a .gitignore that never ends ends the run, by name"
+is "$(acl_count) $(find "$P" -user "$AGENT" | wc -l) $(agent_processes)" "0 0 0" "and everything is put back"
+own rm src/.gitignore
+sed -i 's|developer: {command: .*|developer: {command: [/bin/true]}|' "$P/stint.yaml"
+exits 0 "without it the run goes on" stint run -C "$P"
 done_testing

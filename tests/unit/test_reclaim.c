@@ -331,7 +331,7 @@ static void test_restore_needs_no_policy(void **state)
 
 	make_replaced(f);
 	turn_and_die(f, DEVELOPER, replacing);
-	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, &n, &f->e));
+	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, NULL, 0, &n, &f->e));
 	assert_true(n > 0);
 	check_replaced(f);
 	assert_int_equal(fx_journal(f), 0);
@@ -340,11 +340,11 @@ static void test_restore_needs_no_policy(void **state)
 	/* A born file that nobody wrote to goes too. */
 	turn_and_die(f, REVIEWER, "true");
 	assert_true(fx_exists(f, "REVIEW.md"));
-	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, &n, &f->e));
+	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, NULL, 0, &n, &f->e));
 	assert_false(fx_exists(f, "REVIEW.md"));
 	after = fx_dump(f, false);
 	assert_same_dump(before, after);
-	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, &n, &f->e));
+	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, NULL, 0, &n, &f->e));
 	assert_int_equal(n, 0);
 }
 
@@ -362,7 +362,7 @@ static void test_restore_without_a_journal(void **state)
 
 		OK(f, tree_empty(journal, &f->e));
 	}
-	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, &n, &f->e));
+	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, NULL, 0, &n, &f->e));
 	assert_int_equal(n, 0);
 	{
 		AUTO_FD users = openat(f->state_fd, "users", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
@@ -370,7 +370,7 @@ static void test_restore_without_a_journal(void **state)
 
 		assert_int_equal(fd_write_all(users, line, sizeof(line) - 1), 0);
 	}
-	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, &n, &f->e));
+	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, NULL, 0, &n, &f->e));
 	assert_true(n > 0);
 	after = fx_dump(f, false);
 	assert_same_dump(before, after);
@@ -386,7 +386,7 @@ static void test_another_agents_leftover_is_refused(void **state)
 	OK(f, fx_try_open(f));
 	assert_int_equal(tree_repair(f->t, &f->e), -EBUSY);
 	assert_int_equal(f->e.exit, STOP_CONFINE);
-	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, &n, &f->e));
+	OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, NULL, 0, &n, &f->e));
 	OK(f, tree_repair(f->t, &f->e));
 	fx_close(f);
 }
@@ -432,7 +432,7 @@ static void test_a_kill_at_any_instant(void **state)
 		(void)kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-		OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, &n, &f->e));
+		OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, NULL, 0, &n, &f->e));
 		after = fx_dump(f, false);
 		assert_same_dump(before, after);
 		assert_int_equal(fx_journal(f), 0);

@@ -213,7 +213,7 @@ static void test_flips_write_only_what_changes(void **state)
 	{
 		uint64_t n = 99;
 
-		OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, &n, &f->e));
+		OK(f, tree_restore_unattended_at(f->state_fd, f->root_fd, f->root, NULL, 0, &n, &f->e));
 		assert_int_equal(n, 0);
 	}
 	restored = fx_dump(f, true);
