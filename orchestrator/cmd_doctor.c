@@ -23,7 +23,7 @@ static void examine(struct doctor_report *r, const struct cmd *c)
 	doctor_kernel(r);
 	doctor_spaces(r);
 	doctor_files(r, c->root_fd, root);
-	doctor_accounts(r);
+	doctor_accounts(r, c->root_fd);
 	doctor_install(r);
 }
 

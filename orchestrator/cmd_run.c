@@ -20,6 +20,8 @@ struct run_options {
 	bool once, confirm, yes, dry_run;
 };
 
+#define USAGE "usage: sudo stint run [-C DIR] [--once] [--confirm] [--yes] [--dry-run]"
+
 static int parse(int argc, char **argv, struct run_options *o)
 {
 	static const struct option longs[] = {
@@ -28,6 +30,7 @@ static int parse(int argc, char **argv, struct run_options *o)
 	};
 	int opt;
 
+	opterr = 0;
 	while ((opt = getopt_long(argc, argv, "C:", longs, NULL)) != -1)
 		switch (opt) {
 		case 'C': o->dir = optarg; break;
@@ -35,10 +38,12 @@ static int parse(int argc, char **argv, struct run_options *o)
 		case 'c': o->confirm = true; break;
 		case 'y': o->yes = true; break;
 		case 'n': o->dry_run = true; break;
-		default: return STOP_USAGE;
+		default:
+			log_note("run: unknown or incomplete option %s: " USAGE, argv[optind - 1]);
+			return STOP_USAGE;
 		}
 	if (optind < argc) {
-		log_note("run: unexpected argument %s: usage: stint run [-C DIR] [--once] [--confirm] [--yes] [--dry-run]", argv[optind]);
+		log_note("run: unexpected argument %s: " USAGE, argv[optind]);
 		return STOP_USAGE;
 	}
 	return STOP_DONE;

@@ -21,22 +21,27 @@ struct turn_options {
 	char *const *command;     /* NULL: the role's own */
 };
 
+#define USAGE "usage: sudo stint turn [-C DIR] [--layers L,…] ROLE [-- CMD…]"
+
 static int parse(int argc, char **argv, struct turn_options *o)
 {
 	static const struct option longs[] = {{"layers", required_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
 	const char *bad = NULL;
 	int opt;
 
+	opterr = 0;
 	while ((opt = getopt_long(argc, argv, "+", longs, NULL)) != -1) {
-		if (opt != 'l')
+		if (opt != 'l') {
+			log_note("turn: unknown or incomplete option %s: " USAGE, argv[optind - 1]);
 			return STOP_USAGE;
+		}
 		if (layers_parse(optarg, &o->layers, &bad) != 0) {
 			log_note("--layers: unknown layer in \"%s\" at \"%s\": known are acl, landlock, seccomp", optarg, bad);
 			return STOP_USAGE;
 		}
 	}
 	if (optind >= argc) {
-		log_note("turn: no role: usage: stint turn [-C DIR] [--layers L,…] ROLE [-- CMD…]");
+		log_note("turn: no role: " USAGE);
 		return STOP_USAGE;
 	}
 	o->role = argv[optind++];

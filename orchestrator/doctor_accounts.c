@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "orchestrator/config.h"
 #include "orchestrator/doctor_report.h"
 #include "orchestrator/setup_account.h"
 #include "orchestrator/setup_users.h"
@@ -104,7 +105,23 @@ static bool account(struct doctor_report *r, const struct setup_user *known)
 	return true;
 }
 
-void doctor_accounts(struct doctor_report *r)
+/* The account that the project here names; a folder without a stint.yaml names none. */
+static void named_account(struct doctor_report *r, struct setup_users *users, int root_fd)
+{
+	struct config config = {0};
+	struct err e = {0};
+	int rc = config_load(&config, root_fd, true, &e);
+
+	if (rc != 0)
+		doctor_add(r, DOCTOR_FAIL, "config", "a run here begins with it", "mend it: man stint.yaml", "%s", e.msg);
+	else if (faccessat(root_fd, CONFIG_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0 && setup_users_find(users, config.agent_user) == NULL)
+		doctor_add(r, DOCTOR_FAIL, "agent-user", "this project names it (agent_user)",
+		           "run sudo stint setup --user with that name, or name a recorded one in " CONFIG_FILE,
+		           "%s is not recorded", config.agent_user);
+	config_done(&config);
+}
+
+void doctor_accounts(struct doctor_report *r, int root_fd)
 {
 	AUTO_FD state = open(SETUP_STATE_DIR, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct setup_users users;
@@ -128,4 +145,6 @@ void doctor_accounts(struct doctor_report *r)
 	if (fit == 0)
 		doctor_add(r, DOCTOR_FAIL, "agent-user", "agents run as an account of their own", SETUP_AGAIN,
 		           "no account is recorded that a run could use");
+	else
+		named_account(r, &users, root_fd);
 }

@@ -1,6 +1,5 @@
 /* `stint doctor`: the installation: stint's programs, and the libraries that they were built and are loaded with. */
 #include <cmark.h>
-#include <dlfcn.h>
 #include <git2.h>
 #include <jansson.h>
 #include <limits.h>
@@ -52,7 +51,6 @@ static void libraries(struct doctor_report *r)
 	int a = 0;
 	int b = 0;
 	int c = 0;
-	void *acl;
 
 	git_libgit2_version(&a, &b, &c);
 	(void)snprintf(git, sizeof(git), "%d.%d.%d", a, b, c);
@@ -62,15 +60,6 @@ static void libraries(struct doctor_report *r)
 	library(r, "libcmark", CMARK_VERSION_STRING, cmark_version_string());
 	doctor_add(r, DOCTOR_OK, "libseccomp", NULL, NULL, "%s at build time: the filters are ready-made",
 	           TEXT(SCMP_VER_MAJOR) "." TEXT(SCMP_VER_MINOR) "." TEXT(SCMP_VER_MICRO));
-	/* Only the warden links it, and it has no version to ask for. */
-	acl = dlopen("libacl.so.1", RTLD_LAZY | RTLD_LOCAL);
-	if (acl != NULL) {
-		doctor_add(r, DOCTOR_OK, "libacl", NULL, NULL, "libacl.so.1 loads");
-		(void)dlclose(acl);
-	} else {
-		doctor_add(r, DOCTOR_WARN, "libacl", "stint-warden needs it, unless it was built static", "install libacl1",
-		           "libacl.so.1 does not load");
-	}
 }
 
 void doctor_install(struct doctor_report *r)

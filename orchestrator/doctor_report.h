@@ -47,7 +47,7 @@ int doctor_print_json(const struct doctor_report *r, FILE *to) MUST_CHECK;
 void doctor_kernel(struct doctor_report *r);                             /* version, Landlock, seccomp */
 void doctor_spaces(struct doctor_report *r);                             /* namespaces, cgroup */
 void doctor_files(struct doctor_report *r, int root_fd, const char *root); /* ACLs and xattrs there */
-void doctor_accounts(struct doctor_report *r);                           /* state directory, agent accounts */
+void doctor_accounts(struct doctor_report *r, int root_fd);              /* state directory, agent accounts, the project's */
 void doctor_install(struct doctor_report *r);                            /* stint's programs, libraries */
 
 #endif

@@ -231,8 +231,10 @@ static int print_json(const struct config *c, const struct matrix_row *rows, con
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = add_proved(list, c, rows, &cells[i]);
 	all = rc == 0 ? json_pack("{s:O, s:o}", "cells", list, "ok", cells == NULL ? json_null() : json_boolean(ok)) : NULL;
-	if (all == NULL || json_dumpf(all, stdout, JSON_COMPACT) != 0)
+	if (rc == 0 && all == NULL)
 		rc = -ENOMEM;
+	if (rc == 0 && json_dumpf(all, stdout, JSON_COMPACT) != 0)
+		rc = -EIO;
 	if (rc == 0)
 		(void)putchar('\n');
 	json_decref(all);

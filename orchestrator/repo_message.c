@@ -103,7 +103,7 @@ static bool has_trailer(const char *message, const char *line)
 	size_t n = strlen(line);
 	const char *p = strstr(message, "\n\n");
 
-	/* The subject is skipped: only the last paragraph holds trailers. */
+	/* The subject is skipped: trailers stand below it. */
 	for (; p != NULL; p = strchr(p + 1, '\n'))
 		if (strncmp(p + 1, line, n) == 0)
 			return true;

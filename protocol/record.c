@@ -195,6 +195,8 @@ static int make_dir(struct record *r, int root_fd, int runs_fd, struct err *e)
 	(void)snprintf(r->dir, sizeof(r->dir), "%s/%s", RECORD_RUNS_DIR, r->id);
 	if (mkdirat(runs_fd, r->id, 0700) != 0)
 		return err_errno(e, errno, "cannot create %s", r->dir);
+	if (fchmodat(runs_fd, r->id, 0700, 0) != 0) /* whatever the umask */
+		return err_errno(e, errno, "cannot create %s", r->dir);
 	r->dir_fd = fd_open_beneath(runs_fd, r->id, O_RDONLY | O_DIRECTORY, 0, false);
 	return r->dir_fd < 0 ? err_errno(e, -r->dir_fd, "cannot open %s", r->dir) : 0;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -153,7 +154,7 @@ int landlock_add_path(const struct landlock *l, const char *path, enum landlock_
 	if (fd < 0) {
 		if (optional && out_of_reach(errno))
 			return 1;
-		return err_errno(e, errno, "cannot grant %s: name a path that exists", path);
+		return err_set(e, errno, "cannot grant %s: %s: name a path that exists", path, strerror(errno));
 	}
 	if (fstat(fd, &st) != 0)
 		return err_errno(e, errno, "cannot grant %s", path);

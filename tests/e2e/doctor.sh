@@ -66,8 +66,8 @@ for f in d["findings"]:
     assert f["status"] in ("ok", "warn", "fail") and f["what"], f
     assert f["status"] == "ok" or (f["why"] and f["do"]), f
 print(*sorted({f["id"] for f in d["findings"]} & {"kernel", "landlock", "seccomp", "namespaces", "cgroup", "acl", "trusted-xattr",
-    "state", "agent-user", "program", "libgit2", "libyaml", "jansson", "libcmark", "libacl", "libseccomp"}))' <<<"$OUT")" \
-    "acl agent-user cgroup jansson kernel landlock libacl libcmark libgit2 libseccomp libyaml namespaces program seccomp state trusted-xattr" \
+    "state", "agent-user", "program", "libgit2", "libyaml", "jansson", "libcmark", "libseccomp"}))' <<<"$OUT")" \
+    "acl agent-user cgroup jansson kernel landlock libcmark libgit2 libseccomp libyaml namespaces program seccomp state trusted-xattr" \
     "--json is one object, every finding complete, nothing that was to be looked at missing"
 is "$(python3 -c 'import json, sys; print([f["what"].split(";")[0] for f in json.load(sys.stdin)["findings"] if f["id"] == "landlock"])' <<<"$OUT")" \
     "['ABI $(python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(444, None, 0, 1))')']" "the Landlock ABI is the kernel's own answer"
@@ -139,6 +139,13 @@ kill $!
 wait $! 2>/dev/null
 doctor
 is "$RC $(status agent-user) $(status agent-process) $(status journal) $(status home)" "0 ok   " "all mended, all well"
+printf 'agent_user: stint-nobody-made-it\n' >"$D/stint.yaml"
+run stint doctor --json -C "$D"
+is "$RC $(status agent-user)" "3 fail" "a project that names an account that is not recorded"
+printf 'agent_usr: x\n' >"$D/stint.yaml"
+run stint doctor --json -C "$D"
+is "$RC $(status config)" "3 fail" "a project whose configuration does not read"
+rm "$D/stint.yaml"
 
 # ---------------------------------------------------------------- the installation, the command line
 cp -r "$STINT_BIN" "$scratch/bin"

@@ -78,7 +78,7 @@ ends 0 '' "sudo stint matrix -C ~/leap --prove"
 
 # ---- hands-off, by hand
 walk hands-off '~/roman'
-for c in "git -C ~/roman commit -q -m 'Specification and tasks'" "git -C ~/roman add ."; do ends 0 '' "$c"; done
+for c in "git -C ~/roman -c user.name=Me -c user.email=me@localhost commit -q -m 'Specification and tasks'" "git -C ~/roman add ."; do ends 0 '' "$c"; done
 ends 0 'roman_parse' "sudo stint run -C ~/roman --yes"
 ends 0 'roman_parse' "stint view -C ~/roman"
 ends 0 'Add numerals: roman_add.*Stint-Iterations: 1.*Stint-Iterations: 2.*Stint-Iterations: 1' "git -C ~/roman log"

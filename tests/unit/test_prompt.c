@@ -22,12 +22,14 @@ static const char yaml[] =
 	"  reviewer: {command: [x]}\n"
 	"suite: {command: [x]}\n";
 
+static char dir[32];
+
 static int root_with(const char *template)
 {
-	char dir[] = "/tmp/stint-prompt.XXXXXX";
 	int root;
 	int fd;
 
+	(void)strcpy(dir, "/tmp/stint-prompt.XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	root = open(dir, O_RDONLY | O_DIRECTORY);
 	fd = openat(root, "p.md", O_WRONLY | O_CREAT, 0600);
@@ -46,6 +48,7 @@ static int build(unsigned int role, const char *template, const struct prompt_fa
 	rc = prompt_build(&c, role, root, f, out, e);
 	config_done(&c);
 	(void)unlinkat(root, "p.md", 0);
+	(void)rmdir(dir);
 	close(root);
 	return rc;
 }
