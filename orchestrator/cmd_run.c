@@ -1,5 +1,6 @@
 /* `stint run`: checks, asks, runs the loop, says what came of it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,17 @@ static int ask(const struct config *c, bool yes, struct err *e)
 	return 0;
 }
 
+/* A task is known by its title: in the commit's trailer, in the record, after an edit. */
+static int check_titles(const struct tasks *t, struct err *e)
+{
+	for (size_t i = 0; i < t->n; i++)
+		for (size_t j = 0; j < i; j++)
+			if (t->v[i].depth == 0 && t->v[j].depth == 0 && !t->v[i].done && !t->v[j].done && str_eq(t->v[i].title, t->v[j].title))
+				return err_stop(e, STOP_USAGE, err_set(e, EEXIST, "%s:%u: an open task has the same title as the one in line %u: "
+				                                       "make them differ", TASKS_FILE, t->v[i].line, t->v[j].line));
+	return 0;
+}
+
 static int dry_run(struct cmd *c, const struct run_options *o, struct err *e)
 {
 	const struct compile_options co = {.layers = LAYER_ALL, .role = COMPILE_LOOP};
@@ -120,6 +132,8 @@ static int dry_run(struct cmd *c, const struct run_options *o, struct err *e)
 		rc = tasks_load(&t, c->root_fd, e);
 	if (rc == 0)
 		rc = tasks_check_runnable(&t, e);
+	if (rc == 0)
+		rc = check_titles(&t, e);
 	if (rc == 0) {
 		const struct task *next = tasks_next(&t);
 		size_t done = 0;
@@ -156,17 +170,6 @@ static int find_zones(struct loop *l, const struct policy *p, struct err *e)
 	return 0;
 }
 
-/* A task is known by its title: in the commit's trailer, in the record, after an edit. */
-static int check_titles(const struct tasks *t, struct err *e)
-{
-	for (size_t i = 0; i < t->n; i++)
-		for (size_t j = 0; j < i; j++)
-			if (t->v[i].depth == 0 && t->v[j].depth == 0 && !t->v[i].done && !t->v[j].done && str_eq(t->v[i].title, t->v[j].title))
-				return err_stop(e, STOP_USAGE, err_set(e, EEXIST, "%s:%u: an open task has the same title as the one in line %u: "
-				                                       "make them differ", TASKS_FILE, t->v[i].line, t->v[j].line));
-	return 0;
-}
-
 /* Everything that is refused before anything is started. */
 static int check_input(struct loop *l, const struct cmd *c, const struct policy *p, struct err *e)
 {
@@ -184,6 +187,8 @@ static int check_input(struct loop *l, const struct cmd *c, const struct policy 
 		rc = tasks_check_runnable(&t, e);
 	if (rc == 0)
 		rc = check_titles(&t, e);
+	if (rc == 0 && faccessat(l->root_fd, TASKS_FILE, W_OK, AT_EACCESS) != 0)
+		rc = err_stop(e, STOP_USAGE, err_errno(e, errno, "%s cannot be ticked: chmod u+w it", TASKS_FILE));
 	tasks_done(&t);
 	if (rc == 0)
 		rc = repo_open(&l->repo, l->root_fd, c->root_path, e);

@@ -17,8 +17,8 @@ static int after_head(struct loop *l, const struct tasks *t, const struct task *
 
 	if (rc == 0)
 		rc = record_commit_step(l->record, RECORD_COMMIT_TICKED, oid, e);
-	if (rc == 0)
-		rc = repo_refresh_index(l->repo, paths->data, paths->len, e);
+	if (rc == 0 && repo_refresh_index(l->repo, paths->data, paths->len, e) != 0)
+		rc = err_wrap(e, "the task is committed and ticked, only git's index is behind (the next run brings it up)");
 	if (rc == 0)
 		rc = record_commit_step(l->record, RECORD_COMMIT_DONE, oid, e);
 	return rc;
@@ -67,6 +67,7 @@ int finish_task(struct loop *l, unsigned int iterations, const char *suite, stru
 
 	if (rc == 0)
 		rc = commit(l, &t, task, iterations, suite, oid, &paths, e);
+	l->n_commits += rc == 0;
 	if (rc == 0)
 		rc = record_commit_step(l->record, RECORD_COMMIT_HEAD, oid, e);
 	if (rc == 0)
@@ -74,7 +75,6 @@ int finish_task(struct loop *l, unsigned int iterations, const char *suite, stru
 	tasks_done(&t);
 	if (rc != 0)
 		return err_stop(e, STOP_RECORD, rc);
-	l->n_commits++;
 	report_note(&l->report, REPORT_GOOD, "committed %.10s after %u iteration%s, suite: %s", oid, iterations,
 	            iterations == 1 ? "" : "s", suite);
 	return push(l, e);
@@ -85,7 +85,7 @@ int finish_push(struct loop *l, struct err *e)
 	return err_stop(e, STOP_RECORD, l->resume.push_due ? push(l, e) : 0);
 }
 
-int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
+int finish_resume(struct loop *l, struct err *e)
 {
 	AUTO_BUF struct buf paths = {0};
 	char oid[REPO_OID_SIZE] = "";
@@ -94,7 +94,6 @@ int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 	bool found = false;
 	int rc;
 
-	*ret_completed = false;
 	if (!l->resume.unfinished || l->resume.title == NULL)
 		return 0;
 	/* Of all its runs: one that was to complete the commit may have been cut itself. */
@@ -105,7 +104,6 @@ int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 	if (l->title == NULL)
 		return err_errno(e, ENOMEM, "resume");
 	l->resume.unfinished = false;
-	*ret_completed = true;
 	report_line(&l->report, REPORT_PLAIN, "an earlier run had committed %.10s and was cut: completing it", oid);
 	rc = record_task_begin(l->record, l->resume.title, l->resume.line, e);
 	if (rc == 0)

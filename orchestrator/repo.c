@@ -222,22 +222,6 @@ int repo_head_commit(struct repo *r, git_reference **ret_ref, git_commit **ret, 
 	return 0;
 }
 
-int repo_head(struct repo *r, struct buf *ret_branch, char ret_oid[REPO_OID_SIZE], struct err *e)
-{
-	REPO_AUTO(reference, ref) = NULL;
-	REPO_AUTO(commit, head) = NULL;
-	int rc = repo_head_commit(r, &ref, &head, STOP_RECORD, e);
-	const char *name;
-
-	if (rc != 0)
-		return rc;
-	name = git_reference_shorthand(ref);
-	if (buf_add(ret_branch, name, strlen(name)) != 0)
-		return err_errno(e, ENOMEM, "cannot read HEAD of %s", r->root_path);
-	(void)git_oid_tostr(ret_oid, REPO_OID_SIZE, git_commit_id(head));
-	return 0;
-}
-
 int repo_signature(git_signature **ret, const char *author, struct err *e)
 {
 	const char *open = strrchr(author, '<');

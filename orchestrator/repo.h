@@ -97,9 +97,6 @@ int repo_fingerprint(struct repo *r, const char *paths, size_t paths_len, char r
 int repo_diff(struct repo *r, const char *paths, size_t paths_len, size_t max, struct buf *ret,
               struct err *e) MUST_CHECK;
 
-/* HEAD's branch ("main") and commit, for records. */
-int repo_head(struct repo *r, struct buf *ret_branch, char ret_oid[REPO_OID_SIZE], struct err *e) MUST_CHECK;
-
 /* `stint init`: makes a repository (branch main) where there is none, and the first commit of all that is not ignored
  * where the branch is unborn; the index is written. Names that begin with `.env` and nested repositories are left out.
  * A repository with commits is left as it is. *ret_committed says whether a commit was made. The caller has

@@ -2,6 +2,7 @@
 #include "orchestrator/repo_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,6 +214,22 @@ static int pin(struct repo *r, git_reference *ref, git_commit *head, struct err 
 	return 0;
 }
 
+/* What another git holds, or left when it was killed, would stop the run at its commit. */
+static int check_locks(struct repo *r, const char *ref, struct err *e)
+{
+	int lock = repo_lock_index(r->root_fd, e);
+	AUTO_BUF struct buf path = {0};
+	struct stat st;
+
+	if (lock < 0 || repo_unlock_index(r->root_fd, &lock, e) != 0)
+		return lock < 0 ? lock : -EIO;
+	if (buf_addf(&path, ".git/%s.lock", ref) != 0 || buf_str(&path) == NULL)
+		return err_errno(e, ENOMEM, "cannot look at %s", r->root_path);
+	if (fstatat(r->root_fd, path.data, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_set(e, EBUSY, "%s is locked by another process: when no git runs, remove %s", ref, path.data);
+	return 0;
+}
+
 int repo_check_start(struct repo *r, const char *const *zones, size_t n, bool unfinished_run, struct err *e)
 {
 	REPO_AUTO(reference, ref) = NULL;
@@ -230,6 +247,8 @@ int repo_check_start(struct repo *r, const char *const *zones, size_t n, bool un
 		rc = check_submodules(tree, zones, n, e);
 	if (rc == 0)
 		rc = check_clean(r, tree, zones, n, unfinished_run, e);
+	if (rc == 0)
+		rc = check_locks(r, git_reference_name(ref), e);
 	if (rc == 0)
 		rc = pin(r, ref, head, e);
 	if (rc != 0 && e != NULL)

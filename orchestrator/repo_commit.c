@@ -60,6 +60,18 @@ static int add_tasks(struct repo *r, git_tree *head, const struct repo_commit_re
 	return rc == 0 ? 0 : err_errno(e, -rc, "cannot store " REPO_TASKS_FILE);
 }
 
+/* The review is over: a REVIEW.md that HEAD has, and the disk no longer, goes with it. */
+static int drop_review(struct repo *r, git_tree *head, struct repo_updates *u, struct err *e)
+{
+	REPO_AUTO_FILE f = {0};
+	int rc = git_tree_entry_byname(head, REPO_REVIEW_FILE) == NULL ? 1 : repo_file_open(r, REPO_REVIEW_FILE, &f, e);
+
+	if (rc != 0 || f.kind != REPO_ABSENT)
+		return rc < 0 ? rc : 0;
+	rc = repo_updates_add(u, REPO_REVIEW_FILE, NULL, 0);
+	return rc == 0 ? 0 : err_errno(e, -rc, "cannot commit");
+}
+
 static int write_commit(struct repo *r, git_commit *head, const git_oid *tree_oid, const struct repo_commit_request *q,
                         git_oid *ret, struct err *e)
 {
@@ -119,6 +131,8 @@ int repo_commit(struct repo *r, const struct repo_commit_request *q, char ret_oi
 	rc = collect(r, old, q, &u, e);
 	if (rc == 0)
 		rc = add_tasks(r, old, q, &u, e);
+	if (rc == 0)
+		rc = drop_review(r, old, &u, e);
 	if (rc == 0)
 		rc = repo_updates_apply(r, old, &u, &tree, e);
 	if (rc == 0)

@@ -68,8 +68,7 @@ int repo_lock_index(int root_fd, struct err *e)
 		if (fd != -EEXIST)
 			return err_errno(e, -fd, "cannot lock git's index");
 		if (waited >= LOCK_WAIT_MS)
-			return err_set(e, EBUSY, "git's index is locked by another process: the commit is made, only the index is "
-			               "behind: when no git runs, remove " GIT_DIR "/" LOCK " and run git reset");
+			return err_set(e, EBUSY, "git's index is locked by another process: when no git runs, remove " GIT_DIR "/" LOCK);
 		(void)nanosleep(&step, NULL);
 	}
 }

@@ -70,16 +70,6 @@ static int compile(regex_t *re, const char *pattern, struct err *e)
 	return err_stop(e, STOP_USAGE, -EINVAL);
 }
 
-int verdict_check_regex(const char *must_match, struct err *e)
-{
-	regex_t re;
-	int rc = compile(&re, must_match, e);
-
-	if (rc == 0)
-		regfree(&re);
-	return rc;
-}
-
 static bool any_line_matches(const regex_t *re, const char *p, size_t n)
 {
 	const char *line;

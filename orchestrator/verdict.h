@@ -42,9 +42,6 @@ int verdict_tap(struct verdict *ret, const struct suite_run *run, struct err *e)
  * none asked). -EINVAL for a regex that does not compile, with STOP_USAGE. */
 int verdict_exit(struct verdict *ret, const struct suite_run *run, const char *must_match, struct err *e) MUST_CHECK;
 
-/* Checks a must_match at configuration time: 0 or -EINVAL. */
-int verdict_check_regex(const char *must_match, struct err *e) MUST_CHECK;
-
 /* The one finding for REVIEW.md when the suite failed and the reviewer wrote nothing: `- [ ] …` with the summary and,
  * in a code block that its content cannot close, failing test names with their got/expected values (tap) or the
  * last lines of the log (exit). Lines that look like quoted source are withheld and counted. At most 4 KiB. log: n

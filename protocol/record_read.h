@@ -47,7 +47,6 @@ struct record_resume {
 	unsigned int iteration;             /* last one begun, 0 when none */
 	bool iteration_ended;
 	unsigned int turn;                  /* last one begun in an iteration that has not ended, else 0 */
-	bool iteration_passed;              /* … with a pass: only the commit is missing */
 	enum record_commit step;
 	bool push_due;                      /* all of it was done, and then the run broke off: its push may have failed */
 	char *commit;                       /* hex, or NULL */

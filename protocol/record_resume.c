@@ -58,7 +58,6 @@ static int fill(struct record_resume *r, int root_fd, const char *id, const json
 		return 0;
 	r->iteration = (unsigned int)json_integer_value(json_object_get(iteration, "n"));
 	r->iteration_ended = !str_eq(text(iteration, "status"), "open");
-	r->iteration_passed = str_eq(text(iteration, "status"), "pass");
 	if (!r->iteration_ended && last_of(iteration, "turns") != NULL)
 		r->turn = (unsigned int)json_integer_value(json_object_get(last_of(iteration, "turns"), "n"));
 	return 0;

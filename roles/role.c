@@ -28,16 +28,6 @@ const char *level_name(enum level level)
 	return levels[level];
 }
 
-bool level_from_name(const char *name, enum level *ret)
-{
-	for (int i = LEVEL_NONE; i <= LEVEL_RW; i++)
-		if (strcmp(levels[i], name) == 0) {
-			*ret = (enum level)i;
-			return true;
-		}
-	return false;
-}
-
 const char *layer_name(enum layer layer)
 {
 	for (size_t i = 0; i < N_LAYERS; i++)

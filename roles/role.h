@@ -28,7 +28,6 @@ enum layer {
 
 bool role_name_ok(const char *name);
 const char *level_name(enum level level);                  /* "none", "r", "rw" */
-bool level_from_name(const char *name, enum level *ret);
 const char *layer_name(enum layer layer);                  /* "acl", "landlock", "seccomp" */
 /* Parses "acl,landlock": 0, or -EINVAL with the unknown word in *ret_bad (points into list). */
 int layers_parse(const char *list, unsigned int *ret_layers, const char **ret_bad);

@@ -152,11 +152,6 @@ bool acl_same(const struct acl *a, const struct acl *b)
 	return a->n == b->n && memcmp(a->e, b->e, a->n * sizeof(a->e[0])) == 0;
 }
 
-unsigned int acl_owner_perm(const struct acl *a)
-{
-	return perm_of(a, ACL_USER_OBJ);
-}
-
 static bool is_agent(const struct acl_entry *x, const struct acl_who *who)
 {
 	if (x->tag != ACL_USER)

@@ -50,7 +50,6 @@ void acl_copy(struct acl *to, const struct acl *from);
 bool acl_is_mode(const struct acl *a);          /* says no more than a mode does: not worth an xattr */
 bool acl_same(const struct acl *a, const struct acl *b);
 bool acl_names(const struct acl *a, const struct acl_who *who); /* has an entry of one of the agents */
-unsigned int acl_owner_perm(const struct acl *a);               /* of ACL_USER_OBJ */
 
 /* Rule 4: base with user:uid:perm. The other group-class entries are first cut to base's mask, then the mask becomes
  * old mask | perm, so nobody else's effective rights grow. 0, or -E2BIG. */

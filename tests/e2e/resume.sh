@@ -150,4 +150,25 @@ kill -TERM "$pid"
 wait "$pid"
 is "$? $(grep -c '"status": "running"' "$P"/.stint/runs/*/run.json)" "130 0" "no turn is recorded as still running"
 
+
+# ---- what would stop a run only at its commit stops it before it begins
+project_new
+agents "$work" true "$good"
+own touch .git/index.lock
+exits 2 "a locked index" stint run -C "$P"
+like "$ERR" 'remove .git/index.lock' "is named"
+own rm .git/index.lock
+own touch .git/refs/heads/main.lock
+exits 2 "a locked branch" stint run -C "$P"
+like "$ERR" 'remove .git/refs/heads/main.lock' "is named"
+own rm .git/refs/heads/main.lock
+own chmod 444 TASKS.md
+exits 2 "a TASKS.md that cannot be ticked" stint run -C "$P"
+like "$ERR" 'chmod u\+w' "is named"
+own chmod 644 TASKS.md
+put REVIEW.md <<<'- [x] an old finding'
+own git add REVIEW.md
+commit_all tasks
+exits 0 "with a REVIEW.md that git has" stint run -C "$P"
+sound "a REVIEW.md that git has"
 done_testing

@@ -162,8 +162,8 @@ static void test_lock_of_a_killed_run(void **state)
 	assert_int_equal(repo_check_start(f->r, ZONES, ZONES_N, true, &f->e), 0);
 	RUN(f, "git add src/a.c");      /* git can lock it again */
 	/* The same, held: its maker lives. */
-	RUN(f, "%s; flock .git/index.lock.stint sleep 1 >/dev/null 2>&1 & sleep 0.2", killed_locks);
-	assert_int_equal(repo_check_start(f->r, ZONES, ZONES_N, true, &f->e), 0);
+	RUN(f, "%s; flock .git/index.lock.stint sleep 6 >/dev/null 2>&1 & sleep 0.2", killed_locks);
+	assert_int_equal(repo_check_start(f->r, ZONES, ZONES_N, true, &f->e), -EBUSY); /* after 5 s */
 	RUN(f, "test -e .git/index.lock");
 	assert_int_equal(repo_refresh_index(f->r, LIST("src/a.c"), &f->e), 0); /* waits for it */
 }
