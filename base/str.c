@@ -1,6 +1,7 @@
 /* Strings: see str.h. */
 #include "base/str.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -130,7 +131,7 @@ bool str_starts(const char *s, const char *prefix)
 
 #define NEAR_MAX 64
 
-/* Levenshtein distance with one row; both words at most NEAR_MAX long. */
+/* Levenshtein distance with one row, upper and lower case alike; both words at most NEAR_MAX long. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t la = strlen(a);
@@ -146,7 +147,7 @@ static size_t distance(const char *a, const char *b)
 
 		row[0] = i;
 		for (size_t j = 1; j <= lb; j++) {
-			size_t replace = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+			size_t replace = diagonal + (tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]) ? 0 : 1);
 			size_t best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
 
 			diagonal = row[j];

@@ -101,9 +101,15 @@ static int ask(const struct config *c, bool yes, struct err *e)
 	return 0;
 }
 
+#define TITLE_MAX 4000u /* what the record keeps of one */
+
 /* A task is known by its title: in the commit's trailer, in the record, after an edit. */
 static int check_titles(const struct tasks *t, struct err *e)
 {
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].depth == 0 && strlen(t->v[i].title) > TITLE_MAX)
+			return err_stop(e, STOP_USAGE, err_set(e, E2BIG, "%s:%u: a title of more than %u bytes: put the rest on lines "
+			                                       "below it, indented", TASKS_FILE, t->v[i].line, TITLE_MAX));
 	for (size_t i = 0; i < t->n; i++)
 		for (size_t j = 0; j < i; j++)
 			if (t->v[i].depth == 0 && t->v[j].depth == 0 && !t->v[i].done && !t->v[j].done && str_eq(t->v[i].title, t->v[j].title))

@@ -190,6 +190,8 @@ static int set_agent_user(struct reader *r, void *out, yaml_node_t *v, struct er
 
 	(void)out;
 	s = r->c->agent_user;
+	r->c->agent_line = (unsigned int)v->start_mark.line + 1;
+	r->c->agent_col = (unsigned int)v->start_mark.column + 1;
 	if (rc == 0 && (str_eq(s, "root") || s[0] == '-' || (s[0] >= '0' && s[0] <= '9') || strlen(s) > 31 ||
 	                strspn(s, letters) != strlen(s)))
 		return yaml_fail(r->y, v, e, "agent_user: %s cannot be one: name an account that stint setup made, as stint-agent",

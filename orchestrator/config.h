@@ -42,6 +42,7 @@ enum suite_format { SUITE_TAP, SUITE_EXIT };
 struct config {
 	char *file;                           /* name for messages */
 	char *agent_user;
+	unsigned int agent_line, agent_col;   /* 0: not in the file */
 	struct config_access *access;
 	size_t n_access;
 	struct strv scratch;

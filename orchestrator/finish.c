@@ -85,7 +85,28 @@ int finish_push(struct loop *l, struct err *e)
 	return err_stop(e, STOP_RECORD, l->resume.push_due ? push(l, e) : 0);
 }
 
-int finish_resume(struct loop *l, struct err *e)
+/* Does HEAD's TASKS.md hold the task ticked? A commit that was reverted since is no reason to tick it. */
+static int is_in_head(struct loop *l, bool *ret, struct err *e)
+{
+	AUTO_FREE char *bytes = NULL;
+	struct tasks t = {0};
+	size_t n = 0;
+	int rc = repo_read_head(l->repo, TASKS_FILE, TASKS_MAX_BYTES, &bytes, &n, e);
+
+	*ret = false;
+	if (rc == -ENOENT || rc == -EFBIG)
+		return 0;
+	if (rc != 0)
+		return rc;
+	if (tasks_parse(&t, TASKS_FILE, bytes, n, NULL) != 0)
+		return 0;
+	for (size_t i = 0; i < t.n; i++)
+		*ret = *ret || (t.v[i].depth == 0 && t.v[i].done && str_eq(t.v[i].title, l->resume.title));
+	tasks_done(&t);
+	return 0;
+}
+
+int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 {
 	AUTO_BUF struct buf paths = {0};
 	char oid[REPO_OID_SIZE] = "";
@@ -98,8 +119,11 @@ int finish_resume(struct loop *l, struct err *e)
 		return 0;
 	/* Of all its runs: one that was to complete the commit may have been cut itself. */
 	rc = repo_find_task_commit(l->repo, &l->resume.runs, &l->resume.done, l->resume.title, &found, oid, &paths, e);
+	if (rc == 0 && found)
+		rc = is_in_head(l, &found, e);
 	if (rc != 0 || !found)
 		return rc;
+	*ret_completed = true;
 	l->title = strdup(l->resume.title);
 	if (l->title == NULL)
 		return err_errno(e, ENOMEM, "resume");

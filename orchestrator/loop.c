@@ -190,10 +190,13 @@ static int run_task(struct loop *l, const struct tasks *t, const struct task *ta
 
 int loop_run(struct loop *l, struct err *e)
 {
+	bool completed = false;
 	int rc = finish_push(l, e);
 
 	if (rc == 0)
-		rc = finish_resume(l, e);
+		rc = finish_resume(l, &completed, e);
+	if (rc == 0 && completed && l->once)
+		return STOP_DONE;
 	while (rc == 0) {
 		struct tasks t = {0};
 		const struct task *task;

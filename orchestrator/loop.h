@@ -80,7 +80,7 @@ int loop_guard_cut_turn(const struct loop *l, struct err *e) MUST_CHECK;
 int finish_task(struct loop *l, unsigned int iterations, const char *suite, struct err *e) MUST_CHECK;
 /* Pushes what an earlier run had committed and could not push. */
 int finish_push(struct loop *l, struct err *e) MUST_CHECK;
-/* Completes a sequence that an earlier run left cut, where there is one. */
-int finish_resume(struct loop *l, struct err *e) MUST_CHECK;
+/* Completes a sequence that an earlier run left cut. *ret_completed: there was one. */
+int finish_resume(struct loop *l, bool *ret_completed, struct err *e) MUST_CHECK;
 
 #endif

@@ -66,7 +66,8 @@ struct repo_commit_request {
 int repo_commit(struct repo *r, const struct repo_commit_request *q, char ret_oid[REPO_OID_SIZE],
                 struct buf *ret_paths, struct err *e) MUST_CHECK;
 
-/* Why this changed path will not be in a commit, or NULL. A .gitignore that is no regular file is removed: libgit2 would follow it.
+/* Why this changed path will not be in a commit, or NULL. A .gitignore or .gitattributes that is no regular file is removed:
+ * libgit2 would follow it.
  * STOP_RECORD. */
 int repo_left_out(struct repo *r, const char *path, const char **ret_why, struct err *e) MUST_CHECK;
 
@@ -85,6 +86,9 @@ int repo_find_task_commit(struct repo *r, const struct buf *runs, const struct b
  * deadline (-ETIMEDOUT). ssh keys come from the agent at SSH_AUTH_SOCK only; https without credentials only.
  * STOP_RECORD. */
 int repo_push(struct repo *r, const char *remote, uint64_t deadline_ms, struct err *e) MUST_CHECK;
+
+/* A file's bytes in HEAD: malloc'ed with a NUL after them. -ENOENT when it has none, -EFBIG over max. STOP_RECORD. */
+int repo_read_head(struct repo *r, const char *path, size_t max, char **ret, size_t *ret_n, struct err *e) MUST_CHECK;
 
 /* A hash over what lies at these paths (files, symlinks, folders with all that is not ignored): equal when names,
  * modes and bytes are equal. For "unchanged tree three times": either the zones or the run's candidates, always

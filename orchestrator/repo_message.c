@@ -143,6 +143,36 @@ static int run_trailers(struct buf *ret, const struct buf *runs)
 	return 0;
 }
 
+int repo_read_head(struct repo *r, const char *path, size_t max, char **ret, size_t *ret_n, struct err *e)
+{
+	REPO_AUTO(commit, head) = NULL;
+	REPO_AUTO(tree, tree) = NULL;
+	git_tree_entry *te = NULL;
+	git_blob *blob = NULL;
+	int rc = repo_head_commit(r, NULL, &head, STOP_RECORD, e);
+
+	if (rc != 0)
+		return rc;
+	rc = git_commit_tree(&tree, head);
+	if (rc == 0)
+		rc = git_tree_entry_bypath(&te, tree, path);
+	if (rc == 0)
+		rc = git_blob_lookup(&blob, r->git, git_tree_entry_id(te));
+	git_tree_entry_free(te);
+	if (rc != 0)
+		return repo_git_error(e, rc, STOP_RECORD, "cannot read %s of HEAD", repo_show(path).s);
+	*ret_n = (size_t)git_blob_rawsize(blob);
+	*ret = *ret_n > max ? NULL : malloc(*ret_n + 1);
+	if (*ret != NULL) {
+		memcpy(*ret, git_blob_rawcontent(blob), *ret_n);
+		(*ret)[*ret_n] = '\0';
+	}
+	git_blob_free(blob);
+	if (*ret == NULL)
+		rc = *ret_n > max ? -EFBIG : -ENOMEM;
+	return rc == 0 ? 0 : err_stop(e, STOP_RECORD, err_errno(e, -rc, "cannot read %s of HEAD", repo_show(path).s));
+}
+
 static bool listed(const struct buf *oids, const char *oid)
 {
 	for (size_t at = 0; at < oids->len; at += strlen(oids->data + at) + 1)

@@ -2,6 +2,7 @@
 #include "orchestrator/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -10,6 +11,7 @@
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "orchestrator/setup_users.h"
 #include "orchestrator/warden.h"
 
 static int watch_signals(struct session *s, struct err *e)
@@ -27,6 +29,24 @@ static int watch_signals(struct session *s, struct err *e)
 	return s->interrupt_fd >= 0 ? 0 : err_errno(e, errno, "cannot watch for signals");
 }
 
+/* The warden refuses it too; here the line is known. A record that cannot be read is the warden's to tell of. */
+static int check_agent(const struct config *c, struct err *e)
+{
+	AUTO_FD state = open(SETUP_STATE_DIR, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const char *names[SETUP_USERS_MAX + 1] = {0};
+	struct setup_users users;
+	const char *near;
+
+	if (state < 0 || setup_users_read(state, &users, NULL) != 0 || setup_users_find(&users, c->agent_user) != NULL)
+		return 0;
+	for (size_t i = 0; i < users.n; i++)
+		names[i] = users.v[i].name;
+	near = str_nearest(c->agent_user, names);
+	return config_fail(c, c->agent_line == 0 ? 1 : c->agent_line, c->agent_line == 0 ? 1 : c->agent_col, e,
+	                   "agent_user: %s is not recorded%s%s%s: run sudo stint setup --user %s", c->agent_user,
+	                   near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "", c->agent_user);
+}
+
 int session_open(struct session *s, const struct cmd *c, const struct compile_options *o, struct err *e)
 {
 	int rc;
@@ -35,6 +55,9 @@ int session_open(struct session *s, const struct cmd *c, const struct compile_op
 	if (c->warden_fd < 0)
 		return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "this command runs under stint-warden: call it as `sudo stint …`"));
 	rc = config_load(&s->config, c->root_fd, false, e);
+	if (rc != 0)
+		return rc;
+	rc = check_agent(&s->config, e);
 	if (rc != 0)
 		return rc;
 	s->policy_fd = policy_compile(&s->config, c->root_fd, o, &s->notes, e);

@@ -50,8 +50,7 @@ struct record_resume {
 	enum record_commit step;
 	bool push_due;                      /* all of it was done, and then the run broke off: its push may have failed */
 	char *commit;                       /* hex, or NULL */
-	struct buf done;                    /* the commits, in hex each with NUL, of tasks of this title that those runs finished
-	                                     * before */
+	struct buf done;                    /* the commits, in hex each with NUL, of tasks that those runs finished before */
 	struct buf runs;                    /* when unfinished: the ids, each with NUL, of this run and the unbroken ones
 	                                     * before it that worked on the same task; newest first */
 };

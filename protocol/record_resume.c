@@ -83,8 +83,8 @@ static int next_loop(int root_fd, const struct record_ids *ids, size_t *at, json
 	return 0;
 }
 
-/* Commits of tasks of this title that the run had finished before its last. */
-static int find_done(struct buf *done, const json_t *run, const char *title)
+/* Commits of the tasks that the run had finished before its last. */
+static int find_done(struct buf *done, const json_t *run)
 {
 	const json_t *task;
 	size_t i;
@@ -92,8 +92,7 @@ static int find_done(struct buf *done, const json_t *run, const char *title)
 	json_array_foreach(json_object_get(run, "tasks"), i, task) {
 		const char *oid = text(task, "commit");
 
-		if (task != last_of(run, "tasks") && oid != NULL && str_eq(text(task, "title"), title) &&
-		    buf_add(done, oid, strlen(oid) + 1) != 0)
+		if (task != last_of(run, "tasks") && oid != NULL && buf_add(done, oid, strlen(oid) + 1) != 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -112,7 +111,7 @@ static int find_runs(int root_fd, const struct record_ids *ids, struct record_re
 			return rc;
 		same = str_eq(text(last_of(run, "tasks"), "title"), r->title) &&
 		       (r->runs.len == 0 || !str_eq(text(last_of(run, "tasks"), "status"), "pass"));
-		if (same && (buf_add(&r->runs, ids->v[at], strlen(ids->v[at]) + 1) != 0 || find_done(&r->done, run, r->title) != 0))
+		if (same && (buf_add(&r->runs, ids->v[at], strlen(ids->v[at]) + 1) != 0 || find_done(&r->done, run) != 0))
 			rc = err_errno(e, ENOMEM, "cannot read the run's record");
 		json_decref(run);
 		if (rc != 0 || !same)

@@ -126,7 +126,10 @@ commands=${commands/\}\}$'\n'/\}, reviewer: \{command: [/bin/true]\}\}$'\n'}
 started 'stint\.yaml:3:9: .*sudo --preserve-env=STINTLESS_KEY' "a variable that is not set" ''
 printf 'agent_user: nobody\n%s\n' "${commands/, env: \[STINTLESS_KEY\]/}" | put stint.yaml
 exits 2 "an account that stint setup did not make" stint run -C "$P" --yes
-like "$ERR" 'nobody.*stint setup' "names stint setup"
+like "$ERR" '^stint: *stint\.yaml:1:13: agent_user: nobody is not recorded.*stint setup|stint\.yaml:1:13: agent_user: nobody.*stint setup' "names line and stint setup"
+printf 'agent_user: %sx\n%s\n' "$AGENT" "${commands/, env: \[STINTLESS_KEY\]/}" | put stint.yaml
+run stint run -C "$P" --yes
+like "$RC $ERR" "^2 .*did you mean $AGENT\?" "and the nearest account"
 put stint.yaml <"$D/good.yaml"
 exits 0 "and the project is none the worse" turn developer true
 done_testing

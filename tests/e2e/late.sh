@@ -25,6 +25,7 @@ sed -i 's|developer: {command: .*|developer: {command: [python3, dev.py]}|' "$P/
 commit_all long
 run stint run -C "$P"
 like "$RC $OUT" '^0 .*list of changes is cut' "the list was cut, the task is done"
+ok "git fsck --strict is content" own git fsck --strict
 is "$(own git ls-tree -r --name-only HEAD src | grep -c '^src/w')" 10 "every file of the work is in the commit"
 is "$(own git status --porcelain)" "" "and none is left beside it"
 
@@ -94,10 +95,12 @@ project_new /srv
 put dev.py <<'PY'
 import os
 open("src/good", "w").write("work")
-for name in "git~1", ".git ", ".GIT":
+for name in "git~1", ".git ", ".GIT", ".g\u200cit":
     os.mkdir("src/" + name)
     open("src/" + name + "/f", "w").write("x")
 os.mkdir("src/in")
+os.symlink("../good", "src/in/.gitattributes")
+open("src/in/.gitmodules", "w").write('[submodule "x"]\npath = x\nurl = -u./p\n')
 os.symlink("../good", "src/in/.gitignore")
 open("src/in/f", "w").write("work")
 os.mkdir("src/dir")
@@ -115,7 +118,7 @@ sed -i 's|developer: {command: .*|developer: {command: [sh, -c, "[ -e src/good ]
 commit_all odd
 exits 0 "odd names do not stop a run" stint run -C "$P"
 like "$OUT" 'anomaly: src/in/.gitignore: no regular file' "they are said"
-for name in 'git~1/f: git refuses' '\.git /f: git refuses' 'src/in/.gitignore' 'longer than a path'; do
+for name in 'src/in/.gitattributes: no regular' 'src/in/.gitmodules: git refuses' 'it/f: git refuses' 'git~1/f: git refuses' '\.git /f: git refuses' 'src/in/.gitignore' 'longer than a path'; do
     like "$(stint log -C "$P" 2>/dev/null; cat "$P"/.stint/runs/*/events.jsonl)" "left-out.*$name" "and recorded: $name"
 done
 is "$(own git ls-tree -r --name-only HEAD src | tr '\n' ' ')" "src/code.txt src/dir/f src/good src/in/f src/task " "the rest is committed"

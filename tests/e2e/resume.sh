@@ -56,6 +56,17 @@ like "$OUT" 'completing it' "and says so"
 is "$(own git log --format=%s | grep -cE '^(one|two)$')" 2 "one commit a task"
 is "$(own git status --porcelain) $(grep -c '\[x\]' "$P/TASKS.md")" " 2" "status is clean, both are ticked"
 
+# ---- a cut commit that was reverted meanwhile
+project_new
+put TASKS.md <<<'- [ ] one'
+commit_all start
+exits 0 "a task is committed" stint run -C "$P"
+own sed -i 's/"status": "pass"/"status": "open"/; s/"commit_step": "done"/"commit_step": "head"/; s/"state": "ended"/"state": "running"/' \
+    "$(cd "$P" && ls .stint/runs/*/run.json)"
+own git revert --no-edit HEAD >/dev/null
+exits 0 "reverted, it is open again" stint run -C "$P"
+is "$(own git log --format=%s | grep -c '^one$') $(grep -c '\[x\]' "$P/TASKS.md")" "2 1" "and is done again"
+
 # ---- a reviewer ticks a box and the turn is cut
 tick='sed "s/\[ \] second/[x] second/" TASKS.md >/tmp/t; cat /tmp/t >TASKS.md; sleep 60'
 project_new
