@@ -109,6 +109,7 @@ static int is_in_head(struct loop *l, bool *ret, struct err *e)
 int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 {
 	AUTO_BUF struct buf paths = {0};
+	enum record_commit step = l->resume.step < RECORD_COMMIT_TICKED ? RECORD_COMMIT_HEAD : RECORD_COMMIT_TICKED;
 	char oid[REPO_OID_SIZE] = "";
 	const struct task *task = NULL;
 	struct tasks t = {0};
@@ -131,17 +132,19 @@ int finish_resume(struct loop *l, bool *ret_completed, struct err *e)
 	report_line(&l->report, REPORT_PLAIN, "an earlier run had committed %.10s and was cut: completing it", oid);
 	rc = record_task_begin(l->record, l->resume.title, l->resume.line, e);
 	if (rc == 0)
-		rc = record_commit_step(l->record, RECORD_COMMIT_HEAD, oid, e);
+		rc = record_commit_step(l->record, step, oid, e);
 	if (rc != 0)
 		return rc;
 	/* Another task of the same title may be open by now: it is not ticked for this one. */
-	if (l->resume.step < RECORD_COMMIT_TICKED && loop_find_task(l, &t, &task, NULL) == 0)
+	if (step < RECORD_COMMIT_TICKED && loop_find_task(l, &t, &task, NULL) == 0)
 		rc = after_head(l, &t, task, oid, &paths, e);
 	else /* ticked already */
 		rc = repo_refresh_index(l->repo, paths.data, paths.len, e);
 	tasks_done(&t);
 	if (rc == 0)
 		rc = record_commit_step(l->record, RECORD_COMMIT_DONE, oid, e);
+	if (rc == 0)
+		rc = push(l, e);
 	if (rc == 0)
 		rc = record_task_end(l->record, "pass", e);
 	return rc;
