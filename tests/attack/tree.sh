@@ -143,6 +143,20 @@ attack_bare_owners_hook() {
         turn developer sh -c 'mkdir src/live/hooks'
     own rm -r src/live src/usual
 }
+attack_git_in_the_root() { # the README sends people there while a turn runs
+    local c ran=''
+    own sh -c "$(lay src/n/.git); sed -i 's/worktree = ./worktree = ../' src/n/.git/config; cp -r src/n/.git src/.git"
+    runs_in src/n || { fail "git in the root" "the control failed: git status did not run the program"; return; }
+    rm -f "$P/ran"
+    for c in "status -uall" diff "diff HEAD" "add -n ." "ls-files -o" "commit -a --dry-run" log; do
+        # shellcheck disable=SC2086 # words
+        own git $c >/dev/null 2>&1
+        [ ! -e "$P/ran" ] || ran+=" $c;"
+        rm -f "$P/ran"
+    done
+    own rm -r src/n src/.git
+    is "$ran" "" "git in the root obeys no repository in a zone"
+}
 attack_bare_zone() {
     own sh -c "$(lay src); rm -r src/config"
     run turn developer true
