@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/exit.h"
 #include "base/fd.h"
@@ -70,8 +71,13 @@ int loop_guard_cut_turn(const struct loop *l, struct err *e)
 	if (!l->resume.unfinished || l->resume.turn == 0)
 		return 0;
 	rc = record_turn_read(l->root_fd, l->resume.id, l->resume.turn, BEFORE, TASKS_MAX_BYTES, &bytes, &n, NULL);
-	if (rc != 0) /* a role that may not write it */
+	if (rc == -ENOENT) /* a role that may not write it, or its agent had not begun */
 		return 0;
+	if (rc != 0)
+		return err_stop(e, STOP_USAGE,
+		                err_set(e, -rc, "cannot tell what " TASKS_FILE " was before a turn that was cut: " RECORD_RUNS_DIR
+		                        "/%s/turn-%u/" BEFORE ": %s: make it readable, or remove it when " TASKS_FILE " is right",
+		                        l->resume.id, l->resume.turn, strerror(-rc)));
 	rc = tasks_parse(&before, TASKS_FILE, bytes, n, e);
 	if (rc == 0)
 		rc = guard(l->root_fd, &before, &g, e);

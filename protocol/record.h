@@ -56,7 +56,8 @@ int record_iteration_begin(struct record *r, unsigned int n, struct err *e) MUST
 int record_turn_begin(struct record *r, const char *role, unsigned int *ret_n, struct err *e) MUST_CHECK;
 /* The current turn's folder, relative to the project root: ".stint/runs/ID/turn-N". */
 const char *record_turn_dir(const struct record *r);
-/* Writes a file of the current turn as a whole; name is one plain component. */
+/* Writes a file of the current turn, all of it or nothing (a later run may read it after a kill); name is one plain
+ * component. */
 int record_turn_file(struct record *r, const char *name, const void *bytes, size_t n, struct err *e) MUST_CHECK;
 /* Creates a file of the current turn for streaming: a descriptor (O_RDWR) that the caller owns, or a negative errno. */
 int record_turn_open(struct record *r, const char *name, struct err *e) MUST_CHECK;

@@ -126,14 +126,22 @@ int record_turn_begin(struct record *r, const char *role, unsigned int *ret_n, s
 	return rc;
 }
 
-int record_turn_open(struct record *r, const char *name, struct err *e)
+static int plain_name(const struct record *r, const char *name, struct err *e)
 {
-	int fd;
-
 	if (r->turn_fd < 0)
 		return out_of_order("a turn", e);
 	if (strchr(name, '/') != NULL || name[0] == '.' || name[0] == '\0')
 		return err_stop(e, STOP_RECORD, err_set(e, EINVAL, "cannot write the run's record: %s is no plain name", name));
+	return 0;
+}
+
+int record_turn_open(struct record *r, const char *name, struct err *e)
+{
+	int rc = plain_name(r, name, e);
+	int fd;
+
+	if (rc != 0)
+		return rc;
 	fd = openat(r->turn_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_stop(e, STOP_RECORD, err_errno(e, errno, "cannot create %s/%s", r->turn_dir, name));
@@ -142,11 +150,7 @@ int record_turn_open(struct record *r, const char *name, struct err *e)
 
 int record_turn_file(struct record *r, const char *name, const void *bytes, size_t n, struct err *e)
 {
-	AUTO_FD fd = record_turn_open(r, name, e);
-	int rc;
+	int rc = plain_name(r, name, e);
 
-	if (fd < 0)
-		return fd;
-	rc = fd_write_all(fd, bytes, n);
-	return rc == 0 ? 0 : err_stop(e, STOP_RECORD, err_errno(e, -rc, "cannot write %s/%s", r->turn_dir, name));
+	return rc != 0 ? rc : err_stop(e, STOP_RECORD, fd_replace_file(r->turn_fd, name, bytes, n, 0600, e));
 }

@@ -96,6 +96,10 @@ cut
 exits 2 "the next run refuses" stint run -C "$P"
 like "$ERR" 'lost a task.*as it was then it is in .stint/runs/.*/turn-[0-9]*/tasks.md' "and says where the file is as it was"
 copy=$(find "$P"/.stint/runs/*/turn-* -name tasks.md -newer "$P/src/suite.sh" | tail -1)
+own chmod 0 "$copy"
+exits 2 "a copy that cannot be read is not taken for none" stint run -C "$P"
+like "$ERR" 'runs/.*/turn-[0-9]*/tasks.md: Permission denied: make it readable' "and is named"
+own chmod 600 "$copy"
 own cp "$copy" TASKS.md
 own rm "$copy"
 agents "$work" true "$good"
