@@ -10,6 +10,11 @@
 
 static const char *const status_name[] = {[DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_FAIL] = "fail"};
 
+const char *doctor_status_name(enum doctor_status status)
+{
+	return status_name[status];
+}
+
 void doctor_add(struct doctor_report *r, enum doctor_status status, const char *id, const char *why, const char *todo,
                 const char *what, ...)
 {

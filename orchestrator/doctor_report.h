@@ -31,6 +31,8 @@ struct doctor_report {
 	size_t dropped;              /* findings beyond DOCTOR_MAX: counts as a failure */
 };
 
+const char *doctor_status_name(enum doctor_status status); /* "ok", "warn", "fail" */
+
 void doctor_add(struct doctor_report *r, enum doctor_status status, const char *id, const char *why, const char *todo,
                 const char *what, ...) PRINTF_LIKE(6, 7);
 

@@ -29,7 +29,7 @@ static const struct {
 	{"log", cmd_log, "stint log [-C DIR] [--json]"},
 	{"view", cmd_view, "stint view [-C DIR] [RUN] [--turn N] [--json]"},
 	{"setup", cmd_setup, "sudo stint setup [--user NAME] [--remove]"},
-	{"doctor", cmd_doctor, "stint doctor [-C DIR] [--json]"},
+	{"doctor", cmd_doctor, "stint doctor [-C DIR] [--json | --bundle FILE]"},
 	{"restore", NULL, "sudo stint restore [-C DIR]"},
 };
 
