@@ -136,8 +136,32 @@ static int check_scratch(const struct config *c, const struct config_access *row
 	return 0;
 }
 
+/* A role of one's own that no row lets in would start and see nothing: nearly always a misspelt name. */
+static int check_own_roles(const struct config *c, struct err *e)
+{
+	static const char *const builtin[] = {ROLE_DEVELOPER, ROLE_TESTER, ROLE_REVIEWER, NULL};
+
+	for (size_t i = CONFIG_RUNNER + 1; i < c->n_roles; i++) {
+		const struct config_role *role = &c->role[i];
+		const char *near = str_nearest(role->name, builtin);
+		bool named = false;
+
+		for (size_t k = 0; k < c->n_access; k++)
+			named = named || c->access[k].level[i] != LEVEL_NONE;
+		if (!named)
+			return config_fail(c, role->line, role->col, e, "roles: %s may touch nothing: no row of access lets it in: %s%s%s",
+			                   role->name, near != NULL ? "did you mean " : "give it a level under access", near != NULL ? near
+			                   : "", near != NULL ? "?" : "");
+	}
+	return 0;
+}
+
 int config_access_check(const struct config *c, struct err *e)
 {
+	int own = check_own_roles(c, e);
+
+	if (own != 0)
+		return own;
 	for (size_t i = 0; i < c->n_access; i++) {
 		const struct config_access *row = &c->access[i];
 		int rc;

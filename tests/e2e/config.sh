@@ -30,6 +30,8 @@ like "$OUT" 'src/ +rw' "and its table is printed"
 refused 'stint\.yaml:1:1: .*acess.*access' "an unknown key names the nearest" 'acess: {}\n'
 refused 'stint\.yaml:3:5: .*comand.*command' "also further in" 'roles:\n  tester:\n    comand: [x]\n'
 refused 'stint\.yaml:1:28: .*level.*rwx.*rw' "an unknown level" 'access: {src/: {developer: rwx}}\n'
+refused 'stint\.yaml:2:3: roles: develper .*no row.*did you mean developer\?$' "a misspelt role is no new one" 'roles:\n  develper: {}\n'
+refused 'stint\.yaml:1:9: roles: auditor .*give it a level under access$' "a role that may touch nothing" 'roles: {auditor: {command: [x]}}\n'
 refused 'stint\.yaml:1:17: .*role.*devloper.*developer' "an unknown role" 'access: {src/: {devloper: rw}}\n'
 refused 'stint\.yaml:1:10: .*/etc.*absolute' "an absolute zone" 'access: {/etc/: {developer: r}}\n'
 refused 'stint\.yaml:1:10: .*\.\.' "a zone with .." 'access: {a/../../b/: {developer: r}}\n'

@@ -252,7 +252,7 @@ static void test_roles(void **state)
 	bad("roles: {developer: {read: [/]}}\n", "1:28", "absolute");
 	bad("roles: {developer: {read: [/opt/../etc]}}\n", "1:28", "plain");
 	bad("roles: {developer: }\n", "1:20", "map");
-	good("roles: {a: {}, b: {}, c: {}, d: {}}\n");
+	good("roles: {a: {}, b: {}, c: {}, d: {}}\naccess: {x: {a: r, b: r, c: r, d: r}}\n");
 }
 
 static void test_yaml(void **state)
