@@ -178,7 +178,8 @@ static int next_id(char ret[RECORD_ID_MAX], const struct record_ids *ids)
 	return strcmp(ret, ids->v[0]) > 0 ? 0 : -EEXIST;
 }
 
-static int make_dir(struct record *r, int root_fd, int runs_fd, struct err *e)
+/* Under a name that no reader looks at: a run that is killed before its first record is none. */
+static int make_dir(struct record *r, int root_fd, int runs_fd, char hidden[RECORD_ID_MAX + 1], struct err *e)
 {
 	struct record_ids ids;
 	int rc = record_list(root_fd, &ids, e);
@@ -193,34 +194,57 @@ static int make_dir(struct record *r, int root_fd, int runs_fd, struct err *e)
 	if (rc != 0)
 		return err_errno(e, -rc, "cannot name the run");
 	(void)snprintf(r->dir, sizeof(r->dir), "%s/%s", RECORD_RUNS_DIR, r->id);
-	if (mkdirat(runs_fd, r->id, 0700) != 0)
+	(void)snprintf(hidden, RECORD_ID_MAX + 1, ".%s", r->id);
+	if (mkdirat(runs_fd, hidden, 0700) != 0)
 		return err_errno(e, errno, "cannot create %s", r->dir);
-	if (fchmodat(runs_fd, r->id, 0700, 0) != 0) /* whatever the umask */
+	if (fchmodat(runs_fd, hidden, 0700, 0) != 0) /* whatever the umask */
 		return err_errno(e, errno, "cannot create %s", r->dir);
-	r->dir_fd = fd_open_beneath(runs_fd, r->id, O_RDONLY | O_DIRECTORY, 0, false);
+	r->dir_fd = fd_open_beneath(runs_fd, hidden, O_RDONLY | O_DIRECTORY, 0, false);
 	return r->dir_fd < 0 ? err_errno(e, -r->dir_fd, "cannot open %s", r->dir) : 0;
 }
 
-static int create(struct record *r, int root_fd, const struct record_info *info, struct err *e)
+/* What a creation that failed made. */
+static void discard(struct record *r, int runs_fd, const char *hidden)
 {
-	AUTO_FD runs = fd_mkdirs_beneath(root_fd, RECORD_RUNS_DIR, 0700);
+	if (r->dir_fd >= 0) {
+		(void)unlinkat(r->dir_fd, RECORD_FILE, 0);
+		(void)unlinkat(r->dir_fd, RECORD_EVENTS, 0);
+	}
+	(void)unlinkat(runs_fd, hidden, AT_REMOVEDIR);
+}
+
+static int begin(struct record *r, const struct record_info *info, struct err *e)
+{
 	int rc;
 
-	if (runs < 0)
-		return err_errno(e, -runs, "cannot create %s", RECORD_RUNS_DIR);
-	rc = make_dir(r, root_fd, runs, e);
-	if (rc != 0)
-		return rc;
 	r->events_fd = openat(r->dir_fd, RECORD_EVENTS, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (r->events_fd < 0 || flock(r->events_fd, LOCK_EX) != 0)
 		return err_errno(e, errno, "cannot create %s/%s", r->dir, RECORD_EVENTS);
 	rc = fill(r, info);
 	if (rc != 0)
 		return err_errno(e, -rc, "cannot write the run's record");
-	rc = record_tell(r, 0, "run-begin", json_pack("{s:s, s:s}", "id", r->id, "tool", "stint " STINT_VERSION), e);
-	if (rc == 0 && fsync(runs) != 0)
-		rc = err_errno(e, errno, "cannot write %s", RECORD_RUNS_DIR);
-	return rc;
+	return record_tell(r, 0, "run-begin", json_pack("{s:s, s:s}", "id", r->id, "tool", "stint " STINT_VERSION), e);
+}
+
+static int create(struct record *r, int root_fd, const struct record_info *info, struct err *e)
+{
+	AUTO_FD runs = fd_mkdirs_beneath(root_fd, RECORD_RUNS_DIR, 0700);
+	char hidden[RECORD_ID_MAX + 1] = "";
+	int rc;
+
+	if (runs < 0)
+		return err_errno(e, -runs, "cannot create %s", RECORD_RUNS_DIR);
+	rc = make_dir(r, root_fd, runs, hidden, e);
+	if (rc == 0)
+		rc = begin(r, info, e);
+	if (rc == 0 && renameat2(runs, hidden, runs, r->id, RENAME_NOREPLACE) != 0)
+		rc = err_errno(e, errno, "cannot create %s", r->dir);
+	if (rc != 0) {
+		if (hidden[0] != '\0')
+			discard(r, runs, hidden);
+		return rc;
+	}
+	return fsync(runs) == 0 ? 0 : err_errno(e, errno, "cannot write %s", RECORD_RUNS_DIR);
 }
 
 int record_create(struct record **ret, int root_fd, const struct record_info *info, struct err *e)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -508,6 +509,39 @@ static void test_find(void **state)
 	}
 }
 
+/* Killed, or out of room, before its first record: there is no such run, and the one before is still the latest. */
+static void test_a_run_has_a_record(void **state)
+{
+	struct project *p = *state;
+	struct record *r = begin(p, "loop");
+	const struct record_info info = {.kind = "loop", .project = "/p", .agent_user = "a"};
+	struct record *none = NULL;
+	struct record_ids ids;
+	struct err e = {0};
+	struct rlimit nothing;
+	struct rlimit was;
+	struct stat st;
+	int runs = fd_mkdirs_beneath(p->fd, RECORD_RUNS_DIR, 0700);
+
+	assert_int_equal(mkdirat(runs, ".29990101-000000-0000", 0700), 0); /* as a kill leaves it */
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	nothing = (struct rlimit){0, was.rlim_max};
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &nothing), 0);
+	assert_int_equal(record_create(&none, p->fd, &info, &e), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_int_equal(e.exit, STOP_RECORD);
+	MUST(record_list(p->fd, &ids, &e_));
+	assert_int_equal(ids.n, 1);
+	assert_string_equal(ids.v[0], record_id(r));
+	record_ids_done(&ids);
+	assert_int_equal(unlinkat(runs, ".29990101-000000-0000", AT_REMOVEDIR), 0);
+	assert_int_equal(fstat(runs, &st), 0);
+	assert_int_equal(st.st_nlink, 2 + 1); /* the failed one took its folder away */
+	fd_close(&runs);
+	record_free(r);
+}
+
 /* The newest run is found by name, also of two in one second and after the clock was set back. */
 static void test_names_grow(void **state)
 {
@@ -562,6 +596,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_runs_of_a_task, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_find, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_run_has_a_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_grow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_link_is_followed, setup, teardown),
 	};
