@@ -248,6 +248,8 @@ int repo_check_start(struct repo *r, const char *const *zones, size_t n, bool un
 	if (rc == 0)
 		rc = check_clean(r, tree, zones, n, unfinished_run, e);
 	if (rc == 0)
+		rc = repo_ref_clear(r, git_reference_name(ref), e);
+	if (rc == 0)
 		rc = check_locks(r, git_reference_name(ref), e);
 	if (rc == 0)
 		rc = pin(r, ref, head, e);

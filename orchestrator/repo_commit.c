@@ -85,28 +85,24 @@ static int write_commit(struct repo *r, git_commit *head, const git_oid *tree_oi
 		return rc;
 	if (repo_message(&message, q) != 0 || buf_str(&message) == NULL)
 		return err_errno(e, ENOMEM, "cannot write the commit");
-	rc = git_repository_set_ident(r->git, who->name, who->email);
-	if (rc == 0)
-		rc = git_tree_lookup(&tree, r->git, tree_oid);
+	rc = git_tree_lookup(&tree, r->git, tree_oid);
 	if (rc == 0)
 		rc = git_commit_create(ret, r->git, NULL, who, who, NULL, message.data, tree, 1, parents);
 	return rc == 0 ? 0 : repo_git_error(e, rc, STOP_RECORD, "cannot write the commit");
 }
 
 /* The swap: fails when the branch is no longer at the commit that was read. */
-static int move_branch(struct repo *r, git_reference *ref, const git_oid *to, struct err *e)
+static int move_branch(struct repo *r, const git_reference *ref, const git_commit *from, const git_oid *to, const char *author,
+                       struct err *e)
 {
-	REPO_AUTO(reference, moved) = NULL;
-	int rc = git_reference_set_target(&moved, ref, to, "commit: stint task");
+	REPO_AUTO(signature, who) = NULL;
+	int rc = repo_signature(&who, author, e);
 
-	if (rc == GIT_EMODIFIED || rc == GIT_ELOCKED || rc == GIT_ENOTFOUND)
-		return err_stop(e, STOP_RECORD, err_set(e, rc == GIT_ELOCKED ? EBUSY : ESTALE, "cannot move %s: another "
-		                "process is moving it: nothing is lost, all work is in the tree: start stint run again",
-		                git_reference_name(ref)));
-	if (rc != 0)
-		return repo_git_error(e, rc, STOP_RECORD, "cannot move %s", git_reference_name(ref));
-	(void)git_oid_cpy(&r->head, to);
-	return 0;
+	if (rc == 0)
+		rc = repo_ref_move(r, git_reference_name(ref), git_commit_id(from), to, who, "commit: stint task", e);
+	if (rc == 0)
+		(void)git_oid_cpy(&r->head, to);
+	return err_stop(e, STOP_RECORD, rc);
 }
 
 int repo_commit(struct repo *r, const struct repo_commit_request *q, char ret_oid[REPO_OID_SIZE],
@@ -142,7 +138,7 @@ int repo_commit(struct repo *r, const struct repo_commit_request *q, char ret_oi
 	if (rc == 0)
 		rc = repo_tree_paths(r, old, new, ret_paths, e);
 	if (rc == 0)
-		rc = move_branch(r, ref, &made, e);
+		rc = move_branch(r, ref, head, &made, q->author, e);
 	if (rc == 0)
 		(void)git_oid_tostr(ret_oid, REPO_OID_SIZE, &made);
 	return rc == 0 ? 0 : err_stop(e, STOP_RECORD, rc);

@@ -124,6 +124,13 @@ int repo_unlock_index(int root_fd, int *lock, struct err *e) MUST_CHECK;
 /* Removes one that a killed run left, so that git works again. */
 int repo_clear_lock(int root_fd, struct err *e) MUST_CHECK;
 
+/* ---- a branch's lock (repo_ref.c) */
+/* Moves ref from one commit to another and logs it. -EBUSY when it is locked, -ESTALE when it is elsewhere. */
+int repo_ref_move(struct repo *r, const char *ref, const git_oid *from, const git_oid *to, const git_signature *who,
+                  const char *what, struct err *e) MUST_CHECK;
+/* Removes a lock that a killed run left on ref. */
+int repo_ref_clear(struct repo *r, const char *ref, struct err *e) MUST_CHECK;
+
 /* ---- a bounded child (repo_child.c) */
 /* Runs fn(arg) in a forked child and waits at most deadline_ms (0: for ever); its error comes back in e.
  * -ETIMEDOUT (e unset) when it had to be killed. Without a deadline it ignores the terminal's signals. */

@@ -133,6 +133,44 @@ static void test_moved_head(void **state)
 	assert_int_equal(commit(f, LIST("src/a.c"), "- [x] First\n", &done), 0);
 }
 
+/* What a run that was killed while it moved the branch leaves: before git's lock, with it, and after the branch was moved. */
+static void test_ref_lock_of_a_killed_run(void **state)
+{
+	static const char *const left[] = {
+		"touch main.stint.lock",
+		"echo 0123456789012345678901234567890123456789 >main.stint.lock && ln main.stint.lock main.lock",
+		"ln main main.stint.lock",
+	};
+	struct fix *f = *state;
+	AUTO_BUF struct buf done = {0};
+
+	RUN(f, "git branch -M main");
+	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+		RUN(f, "cd .git/refs/heads && %s", left[i]);
+		check_accepts(f, true);
+		RUN(f, "test -z \"$(ls .git/refs/heads | grep lock)\" && git commit -qm works --allow-empty");
+		check_accepts(f, true);
+		RUN(f, "cd .git/refs/heads && %s", left[i]);
+		assert_int_equal(commit(f, LIST("src/a.c"), "- [x] First\n", &done), 0);
+		RUN(f, "test -z \"$(ls .git/refs/heads | grep lock)\" && test $(stat -c %%h .git/refs/heads/main) = 1 && git fsck --strict");
+		SAYS(f, "commit: stint task\ncommit: stint task\n", "git reflog -1 --format=%%gs; git reflog -1 --format=%%gs main");
+	}
+	/* Of a run that lives it stays. */
+	RUN(f, "cd .git/refs/heads && %s; flock main.stint.lock sleep 4 >/dev/null 2>&1 & sleep 0.2", left[1]);
+	assert_int_equal(commit(f, LIST("src/a.c"), "- [x] First\n", &done), -EBUSY);
+	RUN(f, "test -e .git/refs/heads/main.lock");
+}
+
+static void test_packed_branch(void **state)
+{
+	struct fix *f = *state;
+
+	RUN(f, "git checkout -qb far/away && git pack-refs --all && test ! -e .git/refs/heads/far && echo x >src/a.c");
+	check_accepts(f, true);
+	commit_all(f, LIST("src/a.c"));
+	RUN(f, "test -e .git/refs/heads/far/away && git fsck --strict");
+}
+
 static void test_index_lock(void **state)
 {
 	struct fix *f = *state;
@@ -257,6 +295,8 @@ int main(void)
 		PROJECT(test_racy_index_is_not_settled),
 		PROJECT(test_index_needs_no_second_look),
 		PROJECT(test_moved_head),
+		PROJECT(test_ref_lock_of_a_killed_run),
+		PROJECT(test_packed_branch),
 		PROJECT(test_index_lock),
 		PROJECT(test_lock_of_a_killed_run),
 		PROJECT(test_resume),
