@@ -192,6 +192,11 @@ static void test_types(void **state)
 	bad("suite: {deadline: 0s}\n", "1:19", "out of range");
 	bad("suite: {format: tab}\n", "1:17", "did you mean tap?");
 	bad("suite: {format: exit, must_match: '['}\n", "1:35", "regular expression");
+	bad("suite: {format: exit, must_match: '(a{1,16}){1,17}'}\n", "1:35", "256 at most");
+	bad("suite: {format: exit, must_match: 'a{99999999999999999999}'}\n", "1:35", "256 at most");
+	bad("suite: {format: exit, must_match: 'a{,300}'}\n", "1:35", "256 at most");
+	bad("suite: {format: exit, must_match: '(a)\\1'}\n", "1:35", "back reference");
+	good("suite: {format: exit, must_match: '(a{1,16}){16}b{1}\\{257}[0-9]\\\\1'}\n");
 	bad("suite: {must_match: x}\n", "1:8", "format: exit");
 	bad("commit: {author: me}\n", "1:18", "Name <mail>");
 	bad("commit: {push: 'https://x/y'}\n", "1:16", "remote");
@@ -303,6 +308,21 @@ static void test_size_of_file(void **state)
 	free(text);
 }
 
+/* What took libc seconds, gigabytes or the stack. */
+static void test_must_match_is_bounded(void **state)
+{
+	char text[2048];
+	char deep[514] = "";
+
+	(void)state;
+	memset(deep, '(', 512);
+	(void)snprintf(text, sizeof(text), "suite: {format: exit, must_match: '%s)'}\n", deep);
+	bad(text, "1:35", "512 bytes");
+	memset(deep + 256, ')', 256);
+	(void)snprintf(text, sizeof(text), "suite: {format: exit, must_match: '%s'}\n", deep);
+	good(text);
+}
+
 static void test_numbers(void **state)
 {
 	uint64_t n = 0;
@@ -374,7 +394,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_full), cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_types), cmocka_unit_test(test_access), cmocka_unit_test(test_roles),
-		cmocka_unit_test(test_yaml), cmocka_unit_test(test_size_of_file), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_yaml), cmocka_unit_test(test_size_of_file),
+		cmocka_unit_test(test_must_match_is_bounded), cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_load),
 	};
 
