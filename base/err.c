@@ -6,6 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
+/* Text that did not fit ends with a whole character. */
+static void end_whole(struct err *e)
+{
+	e->msg[str_cut(e->msg, strlen(e->msg))] = '\0';
+}
+
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -16,6 +24,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
 	va_end(ap);
+	end_whole(e);
 	return -code;
 }
 
@@ -32,6 +41,7 @@ int err_errno(struct err *e, int code, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(e->msg);
 	(void)snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", strerror(code));
+	end_whole(e);
 	return -code;
 }
 
@@ -49,6 +59,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(e->msg);
 	(void)snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", old);
+	end_whole(e);
 	return e->code > 0 ? -e->code : -EINVAL;
 }
 

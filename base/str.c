@@ -94,6 +94,17 @@ size_t str_utf8_len(const char *s, size_t n)
 	return want;
 }
 
+size_t str_cut(const char *s, size_t n)
+{
+	size_t back = 1;
+
+	while (back < 4 && back < n && (s[n - back] & 0xc0) == 0x80)
+		back++;
+	if (back <= n && str_utf8_len(s + n - back, back) == 0 && ((unsigned char)s[n - back] & 0xc0) == 0xc0)
+		return n - back;
+	return n;
+}
+
 int buf_add_escaped(struct buf *b, const void *p, size_t n, bool keep_newlines)
 {
 	const char *s = p;

@@ -34,6 +34,9 @@ bool str_starts(const char *s, const char *prefix);
 /* Length of the valid UTF-8 sequence at p (1..4), or 0. Rejects overlong forms and surrogates. */
 size_t str_utf8_len(const char *p, size_t n);
 
+/* The most of s's first n bytes that does not end inside a UTF-8 sequence: where to cut text. */
+size_t str_cut(const char *s, size_t n);
+
 /* The row of words[] (NULL-terminated) nearest to s by edit distance, or NULL when none is near
  * (more than a third of its length, at least 2, away). */
 const char *str_nearest(const char *s, const char *const *words);

@@ -27,6 +27,7 @@ static void say(struct agent_result *ret, const char *command, const char *what,
 		return;
 	s = buf_str(&b);
 	(void)snprintf(ret->why, sizeof(ret->why), "%s", s == NULL ? "" : s);
+	ret->why[str_cut(ret->why, strlen(ret->why))] = '\0';
 }
 
 static const char *phrase(enum agent_outcome o)

@@ -57,7 +57,8 @@ const char *yaml_shown(const yaml_node_t *n, char out[YAML_SHOWN])
 	/* The text is valid UTF-8: a cut in the middle of a character shows as escaped bytes. */
 	if (buf_add_escaped(&b, n->data.scalar.value, len, false) != 0 || buf_str(&b) == NULL)
 		return "?";
-	(void)snprintf(out, YAML_SHOWN, "%.*s%s", YAML_SHOWN - 8, b.data, len < n->data.scalar.length ? "..." : "");
+	(void)snprintf(out, YAML_SHOWN, "%.*s%s", (int)str_cut(b.data, b.len < YAML_SHOWN - 8 ? b.len : YAML_SHOWN - 8), b.data,
+	               len < n->data.scalar.length ? "..." : "");
 	return out;
 }
 

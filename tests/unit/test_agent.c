@@ -128,6 +128,38 @@ static void test_why_is_one_safe_line(void **state)
 	assert_true(str_starts(got.why, "the agent failed"));
 }
 
+/* Text that is cut ends with a whole character, wherever the cut falls. */
+static void test_cut_between_characters(void **state)
+{
+	static const char out[] = "{\"type\":\"result\",\"is_error\":true,\"result\":\"%.*s%s\"}";
+	char words[4 * ERR_MSG_MAX + 1] = "";
+	char text[8 * ERR_MSG_MAX];
+	struct agent_result got;
+	struct err e = {0};
+
+	(void)state;
+	for (size_t i = 0; i + 4 < sizeof(words); i += 4)
+		memcpy(words + i, "\xf0\x9f\x98\x80", 5);
+	for (int lead = 0; lead < 8; lead++) {
+		struct agent_exit x = {.out = text, .err = "", .command = "/bin/\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"};
+
+		x.out_len = (size_t)snprintf(text, sizeof(text), out, lead, "xxxxxxxx", words);
+		agent_classify(&x, NOW, &got);
+		assert_int_equal(str_cut(got.why, strlen(got.why)), strlen(got.why));
+		(void)err_set(&e, 1, "%.*s%s", lead, "xxxxxxxx", words);
+		assert_int_equal(str_cut(e.msg, strlen(e.msg)), strlen(e.msg));
+		assert_true(strlen(e.msg) > ERR_MSG_MAX - 5);
+		(void)err_wrap(&e, "\xc3\xa9");
+		assert_int_equal(str_cut(e.msg, strlen(e.msg)), strlen(e.msg));
+	}
+	assert_int_equal(str_cut("a\xf0\x9f\x98\x80", 5), 5);
+	assert_int_equal(str_cut("a\xf0\x9f\x98\x80", 4), 1);
+	assert_int_equal(str_cut("a\xf0\x9f\x98\x80", 2), 1);
+	assert_int_equal(str_cut("\xc3", 1), 0);
+	assert_int_equal(str_cut("a\x80\x80\x80\x80", 5), 5);
+	assert_int_equal(str_cut("", 0), 0);
+}
+
 static void test_idle(void **state)
 {
 	static const struct {
@@ -190,7 +222,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows), cmocka_unit_test(test_why_is_one_safe_line),
-		cmocka_unit_test(test_idle), cmocka_unit_test(test_deep_json_is_no_danger), cmocka_unit_test(test_denials), cmocka_unit_test(test_retry_names),
+		cmocka_unit_test(test_cut_between_characters), cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_deep_json_is_no_danger), cmocka_unit_test(test_denials), cmocka_unit_test(test_retry_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
