@@ -91,6 +91,23 @@ int show_text(struct show *s)
 	return STOP_RECORD;
 }
 
+/* JSON leaves DEL and the C1 controls as they are; a terminal obeys them. They stand in strings only. */
+static void add_json(struct show *s, const char *text)
+{
+	const char *from = text;
+
+	for (const char *p = text; *p != '\0'; p++) {
+		bool c1 = p[0] == '\xc2' && (unsigned char)p[1] < 0xa0;
+
+		if (p[0] != '\x7f' && !c1)
+			continue;
+		show_f(s, "%.*s\\u00%02x", (int)(p - from), from, (unsigned int)(unsigned char)(c1 ? p[1] : p[0]));
+		p += c1 ? 1 : 0;
+		from = p + 1;
+	}
+	show_f(s, "%s\n", from);
+}
+
 int show_json(json_t *o)
 {
 	struct show s = {.rc = o == NULL ? -ENOMEM : 0};
@@ -99,7 +116,7 @@ int show_json(json_t *o)
 	if (text == NULL)
 		s.rc = -ENOMEM;
 	else
-		show_f(&s, "%s\n", text);
+		add_json(&s, text);
 	free(text);
 	json_decref(o);
 	return show_text(&s);

@@ -34,6 +34,10 @@ exits 0 "... nor with --json" stint tasks --json plain.md
 is "$OUT" '{"tasks":[],"warnings":[]}' "... which prints empty lists"
 exits 0 "a file that is named may be a pipe" stint tasks --json <(echo '- [ ] from a pipe')
 is "$(json 'd["tasks"][0]["title"]')" "from a pipe" "... and is read"
+printf -- '- [ ] caf\303\251 \302\23331m\177.\n' >c1.md
+exits 0 "control characters that JSON lets stand" stint tasks --json c1.md
+like "$OUT" $'caf\303\251 \\\\u009b31m\\\\u007f\\.' "... are escaped in it, letters are not"
+is "$(json 'd["tasks"][0]["title"] == "caf\u00e9 \u009b31m\u007f."')" True "... and read back as they were"
 
 printf -- '- [ ] seen\n\n```\n- [ ] lost\n' >fence.md
 exits 0 "an unclosed fence is shown" stint tasks --json fence.md
