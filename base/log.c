@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/str.h"
+
 static struct {
 	void (*before)(void *);
 	void *cookie;
@@ -15,13 +17,21 @@ void log_set_before(void (*before)(void *), void *cookie)
 	sink.cookie = cookie;
 }
 
+/* Whatever a message quotes, the terminal sees no control character but newlines and tabs. */
 static void PRINTF_LIKE(2, 0) line(const char *prefix, const char *fmt, va_list ap)
 {
+	AUTO_BUF struct buf b = {0};
+	AUTO_FREE char *text = NULL;
+	int n = vasprintf(&text, fmt, ap);
+
 	if (sink.before != NULL)
 		sink.before(sink.cookie);
-	(void)fputs(prefix, stderr);
-	(void)vfprintf(stderr, fmt, ap);
-	(void)fputc('\n', stderr);
+	if (n < 0)
+		text = NULL;
+	if (n < 0 || buf_add_escaped(&b, text, (size_t)n, true) != 0 || buf_str(&b) == NULL)
+		(void)fprintf(stderr, "%sout of memory\n", prefix);
+	else
+		(void)fprintf(stderr, "%s%s\n", prefix, b.data);
 }
 
 void log_warn(const char *fmt, ...)

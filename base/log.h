@@ -1,5 +1,5 @@
-/* The log sink: lines for people on stderr, in the one form `stint: …`. The only mutable global
- * of the program is whether a live status line must be cleared first. Libraries do not call this; commands
+/* The log sink: lines for people on stderr, in the one form `stint: …`, control characters and invalid bytes escaped. The only
+ * mutable global of the program is whether a live status line must be cleared first. Libraries do not call this; commands
  * and mains do. */
 #ifndef STINT_BASE_LOG_H
 #define STINT_BASE_LOG_H

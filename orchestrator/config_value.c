@@ -154,10 +154,11 @@ static int need_word(struct reader *r, yaml_node_t *n, const char *what, const c
 	return yaml_fail(r->y, n, e, "%s must be %s, not %s", what, kind, yaml_is_null(n) ? "empty" : yaml_shown(n, shown));
 }
 
+/* C0, DEL, and C1 as UTF-8, which an escape in a quoted word can still bring in. */
 static bool has_control(const char *s)
 {
 	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f || (s[0] == '\xc2' && (unsigned char)s[1] < 0xa0))
 			return true;
 	return false;
 }

@@ -141,6 +141,17 @@ static int open_file(int root_fd, const char *path, struct err *e)
 	return fd_take(&fd);
 }
 
+/* The parser's message quotes the file. */
+static int damaged_json(const char *path, const json_error_t *where, struct err *e)
+{
+	AUTO_BUF struct buf why = {0};
+
+	if (buf_add_escaped(&why, where->text, strlen(where->text), false) != 0 || buf_str(&why) == NULL)
+		return err_errno(e, ENOMEM, "cannot read %s", path);
+	return err_set(e, EBADMSG, "%s:%d: the record is damaged (%s): what happened is still in %s beside it", path, where->line,
+	               why.data, RECORD_EVENTS);
+}
+
 int record_read(int root_fd, const char *id, json_t **ret, struct err *e)
 {
 	AUTO_FREE char *bytes = NULL;
@@ -160,8 +171,7 @@ int record_read(int root_fd, const char *id, json_t **ret, struct err *e)
 		return err_stop(e, STOP_USAGE, err_errno(e, -rc, "cannot read %s", path));
 	run = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &where);
 	if (run == NULL)
-		return err_stop(e, STOP_USAGE, err_set(e, EBADMSG, "%s:%d: the record is damaged (%s): what happened is still in %s "
-		                                       "beside it", path, where.line, where.text, RECORD_EVENTS));
+		return err_stop(e, STOP_USAGE, damaged_json(path, &where, e));
 	rc = record_check(run, path, e);
 	if (rc != 0)
 		json_decref(run);

@@ -125,6 +125,11 @@ exits 0 "log: a damaged record does not hide the others" stint log
 like "$OUT" "$new .*damaged.*$old" "... and has a line"
 exits 2 "view: a damaged record" stint view
 like "$ERR" 'run.json:[0-9]+: the record is damaged' "... says where"
+printf '{"schema":\033[2J' >".stint/runs/$new/run.json"
+exits 2 "view: a record damaged by control characters" stint view
+like "$ERR" 'damaged \(.*\\x1b' "... quotes them escaped"
+exits 2 "a word that is too much, with control characters" stint log $'\e[2J'
+like "$ERR" '"\\x1b\[2J" is too much' "... is quoted escaped"
 echo '{"schema":2}' >".stint/runs/$new/run.json"
 exits 2 "view: a newer record" stint view
 like "$ERR" 'newer stint' "... says so"

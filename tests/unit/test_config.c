@@ -161,6 +161,7 @@ static void test_keys(void **state)
 	bad("? [a]\n: 1\n", "1:3", "key");
 	bad("roles: {developer: {stdin: prompt, stdin: none}}\n", "1:36", "twice");
 	bad("\"a\\e[31m\": 1\n", "1:1", "\\x1b");
+	bad("access: {\"\\x9b31m\": {developer: r}}\n", "1:10", "one line of text");
 }
 
 static void test_types(void **state)
