@@ -2,8 +2,9 @@
 #
 #   sudo make demo      installs what is missing, builds, runs the whole loop on an example
 #   sudo make check     installs what is missing, builds, runs every test
+#   make fuzz           every parser under libFuzzer, for FUZZ_SECONDS each
 #
-# BUILD names the tree of a build; SAN=1 builds with ASan and UBSan.
+# BUILD names the tree of a build; SAN=1 builds with ASan and UBSan, FUZZ=1 (with clang) for the fuzz targets as well.
 
 prefix      ?= /usr/local
 bindir      ?= $(prefix)/bin
@@ -18,7 +19,7 @@ VERSION     := 0.1.0
 # ---------------------------------------------------------------------- what is missing
 DEPS_BUILD := gcc make pkg-config libc6-dev linux-libc-dev libacl1-dev libseccomp-dev libcmark-dev \
               libgit2-dev libyaml-dev libjansson-dev ca-certificates
-DEPS_CHECK := clang libcmocka-dev acl git python3 shellcheck cppcheck universal-ctags procps sqlite3
+DEPS_CHECK := clang libclang-rt-dev libcmocka-dev acl git python3 shellcheck cppcheck universal-ctags procps sqlite3
 DEPS_DEMO  := git acl
 
 Q := $(if $(V),,@)
@@ -29,6 +30,11 @@ LDHARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
 OPT    := -O2 -g
 ifeq ($(SAN),1)
 OPT    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+HARDEN := -fPIE
+LDHARDEN := -pie -fsanitize=address,undefined
+endif
+ifeq ($(FUZZ),1)
+OPT    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 HARDEN := -fPIE
 LDHARDEN := -pie -fsanitize=address,undefined
 endif
@@ -117,6 +123,23 @@ $(HELPERS): $(BUILD)/tests/%: tests/%.c
 
 tests-built: all $(UNIT) $(HELPERS)
 
+# Fuzz targets: with FUZZ=1 CC=clang and a BUILD of their own, of the files that they can reach.
+FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_BIN  := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(FUZZ_SRC))
+FUZZ_PART := $(BASE) $(WIRE) $(filter protocol/% roles/% orchestrator/agent% orchestrator/config% orchestrator/compile% \
+             orchestrator/git_guard.c orchestrator/verdict% orchestrator/view% orchestrator/show.c orchestrator/report.c \
+             orchestrator/cmd.c orchestrator/cmd_status.c orchestrator/cmd_log.c orchestrator/cmd_view.c,$(COORD)) \
+             sandbox/zones.c sandbox/command.c
+$(BUILD)/obj/tests/fuzz/%.o: CPPFLAGS += $(COORD_CFLAGS)
+$(BUILD)/fuzz.a: $(call objs,$(sort $(FUZZ_PART)))
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(FUZZ_BIN): $(BUILD)/bin/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/fuzz.a
+	@mkdir -p $(@D)
+	@echo "  LD  $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(COORD_LIBS)
+fuzz-built: $(FUZZ_BIN)
+
 # ---------------------------------------------------------------------- what people call
 deps-build:
 	@tests/deps $(DEPS_BUILD)
@@ -134,11 +157,18 @@ check: deps-check
 	@$(MAKE) --no-print-directory -s lint check-layers WERROR=-Werror
 	@$(MAKE) --no-print-directory -s tests-built WERROR=-Werror
 	@$(MAKE) --no-print-directory -s tests-built SAN=1 BUILD=$(BUILD)/san WERROR=-Werror
+	@$(MAKE) --no-print-directory -s fuzz-built FUZZ=1 CC=clang BUILD=$(BUILD)/fuzz WERROR=-Werror
 	@BUILD=$(BUILD) tests/run
 
 check-agents: deps-check
 	@$(MAKE) --no-print-directory -s all
 	@BUILD=$(BUILD) tests/agents/run
+
+# Each parser under libFuzzer, FUZZ_SECONDS each. What it finds stands in $(BUILD)/fuzz/found/.
+FUZZ_SECONDS ?= 1800
+fuzz: deps-check
+	@$(MAKE) --no-print-directory -s fuzz-built FUZZ=1 CC=clang BUILD=$(BUILD)/fuzz
+	@BUILD=$(BUILD) tests/fuzz/run --keep --seconds $(FUZZ_SECONDS)
 
 check-layers:
 	@BUILD=$(BUILD) tests/check-layers
@@ -168,5 +198,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-agents check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
+.PHONY: all demo check check-agents fuzz fuzz-built check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
 .DELETE_ON_ERROR:
