@@ -49,8 +49,9 @@ struct warden {
  * the way out. 0, or a negative errno when something could not be put back (e says what). */
 int warden_serve(struct warden *w, struct err *e) MUST_CHECK;
 
-/* Takes /run/stint/uid-N.lock; the descriptor holds it. -EBUSY with STOP_CONFINE when another run has it. */
-int warden_lock_user(uid_t uid, struct err *e) MUST_CHECK;
+/* Takes /run/stint/uid-N.lock; the descriptor holds it. -EBUSY with STOP_CONFINE when another run has it for longer than wait_ms:
+ * a restore of another project holds it for a moment. */
+int warden_lock_user(uid_t uid, unsigned int wait_ms, struct err *e) MUST_CHECK;
 
 /* Proves what the role can do with these layers, from inside a domain built like the command's own. Appends one
  * struct prove_cell each to cells and counts those that differ. Needs the tree flipped for the role.

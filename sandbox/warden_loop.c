@@ -20,6 +20,8 @@
 
 #define PERMIT(frame) (1u << (frame))
 
+#define LOCK_WAIT_MS 3000u   /* for a restore elsewhere to let go of the account */
+#define LOCK_STEP_MS 50u
 #define STOP_GRACE_MS 10000u /* after a signal, for the coordinator to end the run in order */
 
 /* Which frame each state permits. Absent means the run is over. */
@@ -57,7 +59,19 @@ static void refuse(struct warden *w, uint32_t type, const struct err *e)
 	w->state = WARDEN_OVER;
 }
 
-int warden_lock_user(uid_t uid, struct err *e)
+static int lock_within(int fd, unsigned int wait_ms)
+{
+	const struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000L};
+	int rc = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (unsigned int waited = 0; rc != 0 && errno == EWOULDBLOCK && waited < wait_ms; waited += LOCK_STEP_MS) {
+		(void)nanosleep(&step, NULL);
+		rc = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return rc;
+}
+
+int warden_lock_user(uid_t uid, unsigned int wait_ms, struct err *e)
 {
 	AUTO_FD dir = -1;
 	AUTO_FD fd = -1;
@@ -72,7 +86,7 @@ int warden_lock_user(uid_t uid, struct err *e)
 	fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno(e, errno, "cannot open the lock %s/%s", SANDBOX_RUN_DIR, name);
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+	if (lock_within(fd, wait_ms) != 0)
 		return err_stop(e, STOP_CONFINE,
 		                err_set(e, EBUSY, "agent user %u is in use: another run holds %s/%s: wait for it, or give this "
 		                        "project its own agent_user (`stint setup --user NAME`)", uid, SANDBOX_RUN_DIR, name));
@@ -92,7 +106,7 @@ static int take_policy(struct warden *w, int fd, struct err *e)
 	if (w->who.agent == w->who.owner)
 		return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "agent user %s owns the project: roles could not be told apart: "
 		                                       "choose another agent_user", policy_str(w->policy, w->policy->agent_user)));
-	w->lock_fd = warden_lock_user(w->who.agent, e);
+	w->lock_fd = warden_lock_user(w->who.agent, LOCK_WAIT_MS, e);
 	if (w->lock_fd < 0)
 		return w->lock_fd;
 	rc = kill_all_of(w->who.agent, e);

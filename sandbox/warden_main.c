@@ -261,7 +261,7 @@ static int quiet_account(uid_t uid, void *cookie, struct err *e)
 {
 	struct quiet *q = cookie;
 	struct err busy = {0};
-	int fd = warden_lock_user(uid, &busy);
+	int fd = warden_lock_user(uid, 0, &busy);
 
 	if (fd == -EBUSY && !(q->known && uid == q->agent) && q->n_busy < USERS_MAX) {
 		q->busy[q->n_busy++] = uid;

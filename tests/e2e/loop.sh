@@ -210,6 +210,10 @@ like "$ERR" 'in use|still running' "and says why"
 kill -TERM "$pid"
 wait "$pid"
 clean "SIGTERM to the warden"
+flock "/run/stint/uid-$(id -u "$AGENT").lock" sleep 1 &
+sleep 0.2
+exits 0 "an account that is held for a moment only, as by a restore elsewhere, is waited for" stint turn -C "$P" developer -- /bin/true
+wait $!
 ok "status works" stint status -C "$P"
 ok "log works" stint log -C "$P"
 ok "view works" stint view -C "$P"
