@@ -8,6 +8,8 @@
 #include <linux/posix_acl_xattr.h>
 #include <string.h>
 
+/* Where a folder had no default ACL, its granted one keeps a person's new files as private as before (rule 5). */
+#define MADE_UP_MODE(who) (0777u & ~((who)->umask & 077u))
 #define NO_ID ((uint32_t)ACL_UNDEFINED_ID)
 
 static bool entry_ok(const struct acl_entry *x)
@@ -175,6 +177,13 @@ bool acl_names(const struct acl *a, const struct acl_who *who)
 	return agent_entry(a, who) != NULL;
 }
 
+bool acl_is_granted_default(const struct acl *a, const struct acl_who *who)
+{
+	const struct acl_entry *owner = find(a, ACL_USER, who->owner);
+
+	return acl_names(a, who) && owner != NULL && owner->perm == 7;
+}
+
 /* Sets user:uid:perm. A sorted list stays sorted, an unsorted one valid: named users follow ACL_USER_OBJ. */
 static void set_user(struct acl *a, uid_t uid, unsigned int perm)
 {
@@ -231,7 +240,7 @@ int acl_grant_default(struct acl *ret, const struct acl *base, const struct acl_
 	if (base->n + 3 > ACL_ENTRIES_MAX)
 		return -E2BIG;
 	if (base->n == 0)
-		acl_of_mode(ret, 0777u & ~(who->umask & 077u));
+		acl_of_mode(ret, MADE_UP_MODE(who));
 	else
 		acl_copy(ret, base);
 	grant(ret, uid, perm);
@@ -239,18 +248,29 @@ int acl_grant_default(struct acl *ret, const struct acl *base, const struct acl_
 	return 0;
 }
 
-/* True when cur has the same named and group entries as want: what differs can only come from a chmod. */
+static bool same_entry(const struct acl_entry *x, const struct acl_entry *y)
+{
+	return x->tag == y->tag && x->id == y->id && (!in_group_class(x->tag) || x->perm == y->perm);
+}
+
+static uint32_t count(const struct acl *a, const struct acl_entry *x)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < a->n; i++)
+		n += same_entry(&a->e[i], x);
+	return n;
+}
+
+/* True when cur has the same named and group entries as want: what differs can only come from a chmod. In any order, because tools
+ * sort; counted, because the kernel takes two entries of one id. */
 static bool same_group_class(const struct acl *cur, const struct acl *want)
 {
 	if (cur->n != want->n)
 		return false;
-	for (uint32_t i = 0; i < cur->n; i++) {
-		const struct acl_entry *x = &cur->e[i];
-		const struct acl_entry *y = find(want, x->tag, x->id);
-
-		if (y == NULL || (in_group_class(x->tag) && x->perm != y->perm))
+	for (uint32_t i = 0; i < cur->n; i++)
+		if (!same_entry(&cur->e[i], &want->e[i]) && count(cur, &cur->e[i]) != count(want, &cur->e[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -333,7 +353,8 @@ int acl_base_default(struct acl *ret, const struct acl *cur, const struct acl *s
 			merge(ret, cur, scratch, saved, who, true);
 	} else {
 		strip(ret, cur, who, true);
-		if (acl_is_mode(ret))
+		acl_of_mode(scratch, MADE_UP_MODE(who));
+		if (acl_is_mode(ret) && ((who->umask & ACL_UMASK_GUESSED) != 0 || acl_same(ret, scratch)))
 			ret->n = 0;
 	}
 	return rc;

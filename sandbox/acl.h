@@ -30,12 +30,14 @@ struct acl {
 	struct acl_entry e[ACL_ENTRIES_MAX];
 };
 
+#define ACL_UMASK_GUESSED 01000u
+
 /* Whose entries are ours. */
 struct acl_who {
 	const uid_t *agents; /* the accounts whose named entries stint sets */
 	unsigned int n_agents;
 	uid_t owner;         /* named beside them in the default ACLs that stint sets */
-	mode_t umask;        /* for default ACLs where there was none */
+	mode_t umask;        /* for default ACLs where there was none; with ACL_UMASK_GUESSED when nobody knows */
 };
 
 /* Raw bytes in: 0, or -EINVAL for what the kernel would not take. */
@@ -51,6 +53,9 @@ bool acl_is_mode(const struct acl *a);          /* says no more than a mode does
 bool acl_same(const struct acl *a, const struct acl *b);
 bool acl_names(const struct acl *a, const struct acl_who *who); /* has an entry of one of the agents */
 
+/* A default ACL as acl_grant_default() makes it: one of the agents, and beside it the owner with rwx. */
+bool acl_is_granted_default(const struct acl *a, const struct acl_who *who);
+
 /* Rule 4: base with user:uid:perm. The other group-class entries are first cut to base's mask, then the mask becomes
  * old mask | perm, so nobody else's effective rights grow. 0, or -E2BIG. */
 int acl_grant(struct acl *ret, const struct acl *base, uid_t uid, unsigned int perm) MUST_CHECK;
@@ -65,7 +70,8 @@ int acl_grant_default(struct acl *ret, const struct acl *base, const struct acl_
 int acl_base(struct acl *ret, const struct acl *cur, const struct acl *saved, const struct acl_who *who,
              struct acl *scratch) MUST_CHECK;
 
-/* The same for a default ACL; none when we had made it up. */
+/* The same for a default ACL; none when we had made it up, which shows by the umask: a folder that a person made meanwhile has
+ * inherited what the folder around it had. */
 int acl_base_default(struct acl *ret, const struct acl *cur, const struct acl *saved, const struct acl_who *who,
                      struct acl *scratch) MUST_CHECK;
 

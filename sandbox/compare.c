@@ -192,9 +192,12 @@ static int settle_created(struct zone *z, int dir_fd, const struct stat *st, str
 	z->created = false;
 	if (st->st_ino != z->stat.st_ino)
 		return changes_add(out, 'A', &none, z->path) == 0 ? 0 : NO_MEMORY(e);
-	if (st->st_size == 0 && S_ISREG(st->st_mode))
-		return unlinkat(dir_fd, z->name, 0) == 0 ? 0 : tree_entry_fail("cannot remove", &none, z->path, -errno, e);
 	fd = openat(dir_fd, z->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && st->st_size == 0 && S_ISREG(st->st_mode)) {
+		int rc = inode_remove_created(dir_fd, z->name, fd);
+
+		return rc == 0 ? 0 : tree_entry_fail("cannot remove", &none, z->path, rc, e);
+	}
 	if (fd < 0 || inode_unmark_created(fd) != 0)
 		return tree_entry_fail("cannot keep", &none, z->path, -errno, e);
 	return changes_add(out, 'A', &none, z->path) == 0 ? 0 : NO_MEMORY(e);

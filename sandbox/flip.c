@@ -112,11 +112,12 @@ static int grant_entry(struct flip *f, struct walk_entry *en, enum level level)
 /* An inode that neither owner nor agent owns is left alone. A link has no ACL. */
 static int pass_over(struct flip *f, struct walk_entry *en)
 {
-	int rc = 0;
+	bool link = S_ISLNK(en->st.st_mode);
+	int rc = link ? 0 : note(f, en->dir, en->name, "belongs to somebody else: left as it is");
 
-	if (!S_ISLNK(en->st.st_mode))
-		rc = note(f, en->dir, en->name, "belongs to somebody else: left as it is");
-	return rc != 0 ? rc : record(f, en, false);
+	if (rc == 0 && !link)
+		rc = inode_read(f->t->ids.work, walk_at(en), &en->st);
+	return rc == -ENOENT ? 0 : rc != 0 ? rc : record(f, en, !link);
 }
 
 /* One entry of an open zone: enum walk_next or a negative errno. */
@@ -258,22 +259,27 @@ static int flip_folder(struct flip *f, struct zone *z, struct err *e)
  * is nobody's work and goes again, after a kill too. */
 static int create_file(struct flip *f, int dir_fd, struct zone *z)
 {
-	AUTO_FD fd = openat(dir_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	/* As the owner would make it: by the folder's default ACL, or else by the umask. */
+	mode_t was = umask(f->t->ids.who.umask & 0777);
+	AUTO_FD fd = openat(dir_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	struct stat before;
+	struct stat after;
 	char proc[64];
 	int rc;
 
+	(void)umask(was);
 	if (fd < 0)
 		return -errno;
-	if (fchown(fd, f->t->ids.owner, f->t->ids.owner_gid) != 0 || fchmod(fd, 0666u & ~f->t->ids.who.umask) != 0)
+	if (fchown(fd, f->t->ids.owner, f->t->ids.owner_gid) != 0)
 		return -errno;
-	rc = inode_mark_created(fd);
-	if (rc != 0)
-		return rc;
+	rc = inode_mark_created(fd, NULL, NULL);
+	if (rc != 0 || fstat(dir_fd, &before) != 0)
+		return rc != 0 ? rc : -errno;
 	(void)snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
 	if (linkat(AT_FDCWD, proc, dir_fd, z->name, AT_SYMLINK_FOLLOW) != 0)
 		return -errno;
 	z->created = true;
-	return 0;
+	return fstat(dir_fd, &after) == 0 ? inode_mark_created(fd, &before, &after) : -errno;
 }
 
 static int open_file_zone(struct flip *f, struct zone *z, enum level level)

@@ -14,7 +14,7 @@
 int ids_init(struct tree_ids *ids, uid_t owner, gid_t owner_gid, mode_t umask, struct err *e)
 {
 	*ids = (struct tree_ids){.owner = owner, .owner_gid = owner_gid};
-	ids->who = (struct acl_who){.agents = ids->agents, .owner = owner, .umask = umask & 0777};
+	ids->who = (struct acl_who){.agents = ids->agents, .owner = owner, .umask = umask & (0777 | ACL_UMASK_GUESSED)};
 	ids->work = calloc(1, sizeof(*ids->work));
 	return ids->work == NULL ? err_errno(e, ENOMEM, "cannot prepare the project's ACLs") : 0;
 }
@@ -31,6 +31,11 @@ bool ids_is_agent(const struct tree_ids *ids, uid_t uid)
 		if (ids->agents[i] == uid)
 			return true;
 	return false;
+}
+
+int ids_how(const struct tree_ids *ids, const struct stat *st)
+{
+	return st->st_uid == ids->owner || ids_is_agent(ids, st->st_uid) ? 0 : INODE_STRANGER;
 }
 
 void ids_done(struct tree_ids *ids)

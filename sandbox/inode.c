@@ -217,33 +217,51 @@ int inode_grant(struct inode_work *w, int fd, struct stat *st, const struct acl_
 	return rc == 1 ? inode_apply(w, fd, st) : rc;
 }
 
-static int restore_access(struct inode_work *w, int fd, int has, mode_t mode, const struct acl_who *who)
+/* What is not saved and may be a person's: see enum inode_how. */
+static bool not_ours(const struct inode_work *w, const struct acl_who *who, int how)
+{
+	return w->saved.n == 0 && ((how & INODE_SAVED_ONLY) != 0 ||
+	                           ((how & INODE_STRANGER) != 0 && !acl_is_granted_default(&w->cur, who)));
+}
+
+static int unsave(struct inode_work *w, int fd, const struct acl *base, enum kind k, const struct acl_who *who, int how)
+{
+	if (acl_names(base, who) && (how & INODE_SAVED_ONLY) == 0) {
+		w->kept = true;
+		return 0;
+	}
+	return drop(w, fd, kinds[k].saved_name);
+}
+
+static int restore_access(struct inode_work *w, int fd, int has, mode_t mode, const struct acl_who *who, int how)
 {
 	int rc = read_pair(w, by_fd(fd), has, ACCESS, mode);
 
-	if (rc == 0)
-		rc = acl_base(&w->base, &w->cur, &w->saved, who, &w->scratch);
+	if (rc != 0 || not_ours(w, who, how))
+		return rc;
+	rc = acl_base(&w->base, &w->cur, &w->saved, who, &w->scratch);
 	if (rc == 0 && !acl_same(&w->base, &w->cur))
 		rc = set(w, &w->base, fd, kinds[ACCESS].name);
 	if (rc == 0 && (has & INODE_SAVED_ACCESS) != 0)
-		rc = drop(w, fd, kinds[ACCESS].saved_name);
+		rc = unsave(w, fd, &w->base, ACCESS, who, how);
 	return rc;
 }
 
-static int restore_default(struct inode_work *w, int fd, int has, const struct acl_who *who)
+static int restore_default(struct inode_work *w, int fd, int has, const struct acl_who *who, int how)
 {
 	int rc = read_pair(w, by_fd(fd), has, DEFAULT, 0);
 
-	if (rc == 0)
-		rc = acl_base_default(&w->base_default, &w->cur, &w->saved, who, &w->scratch);
+	if (rc != 0 || not_ours(w, who, how))
+		return rc;
+	rc = acl_base_default(&w->base_default, &w->cur, &w->saved, who, &w->scratch);
 	if (rc == 0 && !acl_same(&w->base_default, &w->cur))
 		rc = w->base_default.n == 0 ? drop(w, fd, kinds[DEFAULT].name) : set(w, &w->base_default, fd, kinds[DEFAULT].name);
 	if (rc == 0 && (has & INODE_SAVED_DEFAULT) != 0)
-		rc = drop(w, fd, kinds[DEFAULT].saved_name);
+		rc = unsave(w, fd, &w->base_default, DEFAULT, who, how);
 	return rc;
 }
 
-int inode_restore(struct inode_work *w, int fd, const struct stat *st, const struct acl_who *who)
+int inode_restore(struct inode_work *w, int fd, const struct stat *st, const struct acl_who *who, int how)
 {
 	int has = inode_list(w, by_fd(fd));
 	int rc = 0;
@@ -251,20 +269,20 @@ int inode_restore(struct inode_work *w, int fd, const struct stat *st, const str
 	if (has < 0)
 		return has;
 	if ((has & (INODE_ACCESS | INODE_SAVED_ACCESS)) != 0)
-		rc = restore_access(w, fd, has, st->st_mode, who);
+		rc = restore_access(w, fd, has, st->st_mode, who, how);
 	if (rc == 0 && (has & (INODE_DEFAULT | INODE_SAVED_DEFAULT)) != 0)
-		rc = restore_default(w, fd, has, who);
+		rc = restore_default(w, fd, has, who, how);
 	return rc;
 }
 
-int inode_pin(struct inode_work *w, int fd, const struct acl_who *who)
+int inode_pin(struct inode_work *w, int fd, const struct acl_who *who, int how)
 {
 	int has = inode_list(w, by_fd(fd));
 	int rc = has < 0 ? has : 0;
 
 	for (enum kind k = ACCESS; rc == 0 && k <= DEFAULT; k++) {
 		rc = read_pair(w, by_fd(fd), has, k, 0);
-		if (rc == 0 && w->saved.n == 0 && acl_names(&w->cur, who))
+		if (rc == 0 && w->saved.n == 0 && acl_names(&w->cur, who) && !not_ours(w, who, how))
 			rc = set(w, &w->cur, fd, kinds[k].saved_name);
 	}
 	return rc;
@@ -318,6 +336,18 @@ int inode_disable(struct inode_work *w, int fd)
 	return rc != 0 ? rc : xattr_chmod(fd, 0);
 }
 
+int inode_read(struct inode_work *w, struct xattr_at at, const struct stat *st)
+{
+	int has = inode_list(w, at);
+	int rc = has < 0 ? has : read_pair(w, at, has & ~(INODE_SAVED_ACCESS | INODE_SAVED_DEFAULT), ACCESS, st->st_mode);
+
+	acl_copy(&w->base, &w->cur);
+	if (rc == 0)
+		rc = read_pair(w, at, has & INODE_DEFAULT, DEFAULT, 0);
+	acl_copy(&w->base_default, &w->cur);
+	return rc;
+}
+
 int inode_read_access(struct inode_work *w, int fd, const struct stat *st)
 {
 	return read_pair(w, by_fd(fd), INODE_ACCESS, ACCESS, st->st_mode);
@@ -330,9 +360,39 @@ int inode_read_default(struct inode_work *w, int fd, const struct acl_who *who)
 	return rc != 0 ? rc : acl_base_default(&w->base_default, &w->cur, &w->saved, who, &w->scratch);
 }
 
-int inode_mark_created(int fd)
+int inode_is_flipped(struct inode_work *w, int fd, const struct acl_who *who)
 {
-	return xattr_set(fd, X_CREATED, "1", 1);
+	int rc = read_pair(w, by_fd(fd), INODE_DEFAULT | INODE_SAVED_DEFAULT, DEFAULT, 0);
+
+	return rc == -EOPNOTSUPP ? 0 : rc != 0 ? rc : w->saved.n != 0 || acl_is_granted_default(&w->cur, who);
+}
+
+struct created {
+	struct timespec before, after; /* the folder's mtime */
+};
+
+int inode_mark_created(int fd, const struct stat *before, const struct stat *after)
+{
+	struct created mark = {0};
+
+	if (before == NULL)
+		return xattr_set(fd, X_CREATED, "1", 1);
+	mark.before = before->st_mtim;
+	mark.after = after->st_mtim;
+	return xattr_set(fd, X_CREATED, &mark, sizeof(mark));
+}
+
+int inode_remove_created(int dir_fd, const char *name, int fd)
+{
+	struct xattr_kernel kernel = {0};
+	struct created mark;
+	struct stat st;
+	bool known = xattr_get(&kernel, by_fd(fd), X_CREATED, &mark, sizeof(mark)) == (ssize_t)sizeof(mark) &&
+	             fstat(dir_fd, &st) == 0 && st.st_mtim.tv_sec == mark.after.tv_sec && st.st_mtim.tv_nsec == mark.after.tv_nsec;
+
+	if (unlinkat(dir_fd, name, 0) != 0)
+		return -errno;
+	return known ? xattr_mtime(dir_fd, &mark.before) : 0;
 }
 
 int inode_unmark_created(int fd)

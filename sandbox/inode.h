@@ -43,6 +43,7 @@ struct inode_work {
 	size_t names_len;
 	uint32_t user_hash;      /* of the names of user.* xattrs, 0 without any */
 	unsigned int writes;     /* counts what was written, ever */
+	bool kept;               /* inode_restore() left something saved, ever */
 	struct xattr_kernel kernel;
 };
 
@@ -61,11 +62,18 @@ int inode_apply(struct inode_work *w, int fd, struct stat *st) MUST_CHECK;
 int inode_grant(struct inode_work *w, int fd, struct stat *st, const struct acl_who *who, unsigned int perm,
                 int default_perm) MUST_CHECK;
 
-/* Takes our entries away and puts back what was saved; removes what we saved. */
-int inode_restore(struct inode_work *w, int fd, const struct stat *st, const struct acl_who *who) MUST_CHECK;
+/* Takes our entries away, puts back what was saved and removes what we saved; but a saved ACL that names the agent stays, and
+ * sets w->kept: without it the next restore would take a person's entry for ours. It goes with INODE_SAVED_ONLY, when all is
+ * put back. */
+enum inode_how {
+	INODE_SAVED_ONLY = 1 << 0, /* what is not saved is not ours */
+	INODE_STRANGER = 1 << 1,   /* neither owner nor agent owns it: ours is what is saved or came from a default ACL of ours */
+};
+int inode_restore(struct inode_work *w, int fd, const struct stat *st, const struct acl_who *who, int how) MUST_CHECK;
 
-/* Before a run has set anything: what names the agent already is a person's, so it is saved like every other ACL. */
-int inode_pin(struct inode_work *w, int fd, const struct acl_who *who) MUST_CHECK;
+/* Before a run has set anything: what names the agent already is a person's, so it is saved like every other ACL. Of a stranger's
+ * inode (how) only what could be taken for ours. */
+int inode_pin(struct inode_work *w, int fd, const struct acl_who *who, int how) MUST_CHECK;
 
 /* Set-id and sticky bits off: before anything else, and before a new owner above all. */
 int inode_plain_bits(int fd, const struct stat *st) MUST_CHECK;
@@ -80,14 +88,23 @@ int inode_settle(struct inode_work *w, int fd, const struct stat *st, const stru
 /* No ACL and mode 0: nobody but root opens it. */
 int inode_disable(struct inode_work *w, int fd) MUST_CHECK;
 
+/* Both ACLs as they are, into base and base_default: of an inode that is not ours to change. */
+int inode_read(struct inode_work *w, struct xattr_at at, const struct stat *st) MUST_CHECK;
+
 /* The access ACL as it is, into cur. */
 int inode_read_access(struct inode_work *w, int fd, const struct stat *st) MUST_CHECK;
 
 /* The default ACL of a folder without us, into base_default. */
 int inode_read_default(struct inode_work *w, int fd, const struct acl_who *who) MUST_CHECK;
 
-/* The mark of a file that the warden created because the role may write it. */
-int inode_mark_created(int fd) MUST_CHECK;
+/* 1 when a flip has set this folder's default ACL, 0 when not, or a negative errno. */
+int inode_is_flipped(struct inode_work *w, int fd, const struct acl_who *who) MUST_CHECK;
+
+/* The mark of a file that the warden made for the time of a turn. First without the folder's status; again, once it has its
+ * name, with that from before and from after, so that the folder's mtime can come back. */
+int inode_mark_created(int fd, const struct stat *before, const struct stat *after) MUST_CHECK;
+/* Removes it; the folder's mtime goes back if nothing else has changed it. fd: the file's, of any kind. */
+int inode_remove_created(int dir_fd, const char *name, int fd) MUST_CHECK;
 int inode_unmark_created(int fd) MUST_CHECK;
 
 #endif

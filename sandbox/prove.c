@@ -11,6 +11,7 @@
 
 #include "base/exit.h"
 #include "base/fd.h"
+#include "sandbox/inode.h"
 #include "sandbox/probe.h"
 #include "sandbox/warden.h"
 
@@ -93,12 +94,20 @@ static int make_sample(struct warden *w, const char *zone, struct sample *ret)
 {
 	AUTO_FD dir = fd_open_beneath(w->root_fd, zone, O_RDONLY | O_DIRECTORY, 0, true);
 	AUTO_FD fd = -1;
+	struct stat before;
+	struct stat after;
+	int rc;
 
 	if (dir < 0)
 		return dir;
+	if (fstat(dir, &before) != 0)
+		return -errno;
 	fd = openat(dir, PROBE_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
+	rc = fstat(dir, &after) != 0 ? -errno : inode_mark_created(fd, &before, &after);
+	if (rc != 0 && rc != -EOPNOTSUPP) /* without the ACL layer any file system does */
+		return rc;
 	if (fchown(fd, w->who.owner, w->who.owner_gid) != 0)
 		return -errno;
 	(void)snprintf(ret->path, sizeof(ret->path), "%s/%s", zone, PROBE_FILE);
@@ -112,12 +121,15 @@ static void remove_samples(struct warden *w)
 	for (uint32_t i = 0; i < w->policy->n_entries; i++) {
 		const struct policy_entry *entry = &w->policy->entry[i];
 		AUTO_FD dir = -1;
+		AUTO_FD fd = -1;
 
 		if (entry->kind != POLICY_DIR)
 			continue;
 		dir = fd_open_beneath(w->root_fd, policy_str(w->policy, entry->path), O_RDONLY | O_DIRECTORY, 0, true);
 		if (dir >= 0)
-			(void)unlinkat(dir, PROBE_FILE, 0);
+			fd = fd_open_beneath(dir, PROBE_FILE, O_PATH | O_NOFOLLOW, 0, true);
+		if (fd >= 0)
+			(void)!inode_remove_created(dir, PROBE_FILE, fd);
 	}
 }
 

@@ -142,9 +142,11 @@ static int wanted_as_new(struct reclaim *r, const struct walk_entry *en)
 static int take_ordinary(struct reclaim *r, struct walk_entry *en, const struct snap_rec *rec)
 {
 	bool same = rec != NULL && (rec->mode & S_IFMT) == (en->st.st_mode & S_IFMT);
-	gid_t gid = same ? rec->gid : r->ids->owner_gid;
-	mode_t extra = same && S_ISDIR(rec->mode) ? rec->base_mode & (S_ISGID | S_ISVTX) : 0;
-	int rc = inode_plain_bits(en->fd, &en->st);
+	struct stat folder = {0};
+	int rc = fstat(en->dir_fd, &folder) != 0 ? -errno : inode_plain_bits(en->fd, &en->st);
+	bool shared = (folder.st_mode & S_ISGID) != 0;
+	gid_t gid = same ? rec->gid : shared ? folder.st_gid : r->ids->owner_gid;
+	mode_t extra = !S_ISDIR(en->st.st_mode) ? 0 : same ? rec->base_mode & (S_ISGID | S_ISVTX) : shared ? S_ISGID : 0;
 
 	if (rc == 0)
 		rc = same ? wanted_as_before(r, rec) : wanted_as_new(r, en);
@@ -153,6 +155,9 @@ static int take_ordinary(struct reclaim *r, struct walk_entry *en, const struct 
 	if (rc == 1)
 		rc = changes_note(r->out, en->dir, en->name, "has more user.* attributes than the kernel can list: they stay, "
 		                  "look into it");
+	/* What names the agent now is the folder's or the older file's: a person's. */
+	if (rc == 0 && (acl_names(r->access, &r->ids->who) || acl_names(r->def, &r->ids->who)))
+		rc = inode_pin(r->ids->work, en->fd, &r->ids->who, 0);
 	if (rc == 0 && extra != 0)
 		rc = xattr_chmod(en->fd, extra | acl_to_mode(r->access));
 	return rc != 0 ? rc : inode_chown(en->fd, r->ids->owner, gid);

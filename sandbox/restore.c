@@ -40,9 +40,17 @@ static void mark_plain(struct walk_entry *en)
 /* A file that the warden made for a turn and nobody wrote to. 1 when it is gone now. */
 static int drop_created(struct walk_entry *en)
 {
+	int rc;
+
 	if (!S_ISREG(en->st.st_mode) || en->st.st_size != 0)
 		return inode_unmark_created(en->fd);
-	return unlinkat(en->dir_fd, en->name, 0) == 0 ? 1 : -errno;
+	rc = inode_remove_created(en->dir_fd, en->name, en->fd);
+	return rc == 0 ? 1 : rc;
+}
+
+static int how(const struct restore *r, const struct stat *st)
+{
+	return ids_how(r->ids, st) | ((r->traces & INODE_ACCESS) == 0 ? INODE_SAVED_ONLY : 0);
 }
 
 static int put_back(struct restore *r, struct walk_entry *en, int has)
@@ -53,7 +61,7 @@ static int put_back(struct restore *r, struct walk_entry *en, int has)
 	if (rc == 0 && (has & INODE_CREATED) != 0)
 		rc = drop_created(en);
 	if (rc == 0)
-		rc = inode_restore(r->ids->work, en->fd, &en->st, &r->ids->who);
+		rc = inode_restore(r->ids->work, en->fd, &en->st, &r->ids->who, how(r, &en->st));
 	if (rc == 1 || r->ids->work->writes != before)
 		r->restored++;
 	return rc < 0 && rc != -ENOENT ? rc : 0;
@@ -119,10 +127,60 @@ static int restore_root(struct restore *r, int root_fd, struct err *e)
 	if (rc == 0)
 		rc = inode_list(r->ids->work, (struct xattr_at){fd, -1, NULL});
 	if (rc > 0)
-		rc = (rc & r->traces) == 0 ? 0 : inode_restore(r->ids->work, fd, &st, &r->ids->who);
+		rc = (rc & r->traces) == 0 ? 0 : inode_restore(r->ids->work, fd, &st, &r->ids->who, how(r, &st));
 	if (r->ids->work->writes != before)
 		r->restored++;
 	return rc == 0 ? 0 : tree_entry_fail("cannot restore", &none, "", rc, e);
+}
+
+/* Which traces count. Before the first flip only what is saved is ours (start.c). So it is where nothing is open: without a
+ * journal's entry the folder itself, which is flipped first and put back last, says whether a run was cut there. */
+static int choose_traces(struct restore *r, int root_fd, const struct journal *j, struct err *e)
+{
+	int flipped = j != NULL && j->flipping;
+
+	if (j == NULL) {
+		AUTO_FD fd = openat(root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		flipped = fd < 0 ? -errno : inode_is_flipped(r->ids->work, fd, &r->ids->who);
+	}
+	if (flipped < 0)
+		return err_errno(e, -flipped, "cannot read the ACL of the project's folder");
+	r->traces = flipped ? INODE_OURS : INODE_SAVED_ACCESS | INODE_SAVED_DEFAULT | INODE_CREATED;
+	return 0;
+}
+
+static int unpin(void *ctx, struct walk_entry *en, struct err *e)
+{
+	struct restore *r = ctx;
+	int has = en->mount || S_ISLNK(en->st.st_mode) ? 0 : inode_list(r->ids->work, walk_at(en));
+	int rc = has > 0 && (has & r->traces) != 0 ? put_back(r, en, has) : 0;
+
+	return rc != 0 ? tree_entry_fail("cannot restore", en->dir, en->name, rc, e) : en->mount ? WALK_SKIP : WALK_DESCEND;
+}
+
+/* All is put back: what is still saved is no longer needed. The journal says so first, or a restore after a kill in here would take
+ * a person's entries for ours. */
+static int unpin_all(struct restore *r, int root_fd, int journal_fd, const struct journal *j, struct err *e)
+{
+	static const struct walk_ops ops = {.visit = unpin};
+	const struct walk_cookie cookie = {0, 0, ZONES_NONE};
+	uint64_t restored = r->restored;
+	int rc = 0;
+
+	if (j != NULL) {
+		struct journal done = *j;
+
+		done.flipping = false;
+		rc = journal_write(journal_fd, &done, e);
+	}
+	r->traces = INODE_SAVED_ACCESS | INODE_SAVED_DEFAULT;
+	if (rc == 0)
+		rc = walk_tree(root_fd, "", cookie, &ops, r, e);
+	if (rc == 0)
+		rc = restore_root(r, root_fd, e);
+	r->restored = restored; /* they are counted already */
+	return rc;
 }
 
 int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const struct journal *j, uint64_t *ret_restored,
@@ -130,17 +188,15 @@ int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const struct 
 {
 	static const struct walk_ops ops = {.visit = visit, .enter = enter, .listed = listed};
 	const struct walk_cookie cookie = {0, 0, ZONES_NONE};
-	struct restore r = {.ids = ids, .traces = INODE_OURS};
+	struct restore r = {.ids = ids};
 	char snapshot[SNAP_NAME_MAX];
-	int rc;
+	int rc = choose_traces(&r, root_fd, j, e);
 
-	/* Before the first flip only what is saved is ours: see start.c. */
-	if (j != NULL && !j->flipping)
-		r.traces = INODE_SAVED_ACCESS | INODE_SAVED_DEFAULT;
+	if (rc != 0)
+		return err_stop(e, STOP_CONFINE, rc);
 	if (j != NULL)
 		journal_snapshot_name(j, snapshot);
 	rc = reclaim_begin(&r.reclaim, ids, NULL, journal_fd, j != NULL ? snapshot : NULL, e);
-
 	if (rc == 0)
 		rc = walk_tree(root_fd, "", cookie, &ops, &r, e);
 	if (rc == 0)
@@ -150,6 +206,8 @@ int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const struct 
 		if (e != NULL)
 			*e = r.first;
 	}
+	if (rc == 0 && ids->work->kept)
+		rc = unpin_all(&r, root_fd, journal_fd, j, e);
 	if (ret_restored != NULL)
 		*ret_restored = r.restored + r.reclaim.taken;
 	reclaim_done(&r.reclaim);

@@ -3,8 +3,10 @@
 #include "sandbox/tree_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "base/exit.h"
+#include "base/fd.h"
 
 struct start {
 	struct tree *t;
@@ -44,9 +46,19 @@ static int pin(struct start *s, struct walk_entry *en, struct err *e)
 	if (has > 0 && (has & (INODE_ACCESS | INODE_DEFAULT)) != 0) {
 		rc = walk_open(en);
 		if (rc == 0)
-			rc = inode_pin(s->t->ids.work, en->fd, &s->t->ids.who);
+			rc = inode_pin(s->t->ids.work, en->fd, &s->t->ids.who, ids_how(&s->t->ids, &en->st));
 	}
 	return rc == 0 || rc == -ENOENT ? 0 : tree_entry_fail("cannot save the ACL of", en->dir, en->name, rc, e);
+}
+
+/* The walk visits what is in a folder, not the folder. */
+static int pin_root(struct tree *t, struct err *e)
+{
+	AUTO_FD fd = openat(t->root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct buf none = {0};
+	int rc = fd < 0 ? -errno : inode_pin(t->ids.work, fd, &t->ids.who, 0);
+
+	return rc == 0 ? 0 : tree_entry_fail("cannot save the ACL of", &none, "", rc, e);
 }
 
 static int visit(void *ctx, struct walk_entry *en, struct err *e)
@@ -64,7 +76,7 @@ static int visit(void *ctx, struct walk_entry *en, struct err *e)
 		return reclaim_take(&s->reclaim, en, NULL, e);
 	if (tree_is_dot_git(en->name) && (en->cookie.bits & (RECLAIM_PLAIN | RECLAIM_DOT_GIT)) == 0)
 		rc = check_dot_git(s, en, e);
-	if (rc == 0 && !S_ISLNK(en->st.st_mode) && en->st.st_uid == s->t->ids.owner)
+	if (rc == 0 && !S_ISLNK(en->st.st_mode))
 		rc = pin(s, en, e);
 	return rc == 0 ? WALK_DESCEND : rc;
 }
@@ -90,6 +102,8 @@ int start_walk(struct tree *t, struct err *e)
 	struct start s = {.t = t};
 	int rc = reclaim_begin(&s.reclaim, &t->ids, NULL, -1, NULL, e);
 
+	if (rc == 0)
+		rc = pin_root(t, e);
 	if (rc == 0)
 		rc = walk_tree(t->root_fd, "", cookie, &ops, &s, e);
 	reclaim_done(&s.reclaim);

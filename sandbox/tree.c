@@ -272,7 +272,8 @@ static int look_at(int root_fd, const char *path, struct journal *ret, struct er
 
 	if (fstat(root_fd, &st) != 0)
 		return err_errno(e, errno, "cannot look at %s", path);
-	*ret = (struct journal){.dev = st.st_dev, .ino = st.st_ino, .owner = st.st_uid, .owner_gid = st.st_gid, .umask = 022};
+	*ret = (struct journal){.dev = st.st_dev, .ino = st.st_ino, .owner = st.st_uid, .owner_gid = st.st_gid,
+	                        .umask = 022 | ACL_UMASK_GUESSED};
 	if (getpwuid_r(st.st_uid, &pw, buf, sizeof(buf), &found) == 0 && found != NULL)
 		ret->owner_gid = pw.pw_gid;
 	return 0;
@@ -283,11 +284,13 @@ static int restore_with(struct accounts *a, const struct journal *found, int sta
                         uint64_t *ret_restored, struct err *e)
 {
 	struct tree_ids *ids = a->ids;
-	int rc;
+	int rc = 0;
 
+	/* The journal knows whose run it was: what names another account is a person's. */
 	if (found != NULL)
 		ids_add(ids, found->agent);
-	rc = users_each(state_fd, add_account, a, e);
+	else
+		rc = users_each(state_fd, add_account, a, e);
 	if (rc != 0 || ids->who.n_agents == 0)
 		return rc;
 	if (ids_is_agent(ids, ids->owner))

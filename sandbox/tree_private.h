@@ -42,6 +42,7 @@ struct tree {
 int ids_init(struct tree_ids *ids, uid_t owner, gid_t owner_gid, mode_t umask, struct err *e) MUST_CHECK;
 void ids_add(struct tree_ids *ids, uid_t agent); /* no more than USERS_MAX + 1 are kept */
 bool ids_is_agent(const struct tree_ids *ids, uid_t uid);
+int ids_how(const struct tree_ids *ids, const struct stat *st); /* enum inode_how, by the inode's owner */
 void ids_done(struct tree_ids *ids);
 /* Is this folder a repository in git's eyes without being called .git? By the names in it. */
 bool tree_is_bare(int dir_fd, const char *name);

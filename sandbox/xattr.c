@@ -117,3 +117,12 @@ int xattr_chmod(int fd, mode_t mode)
 	proc_of(proc, fd);
 	return chmod(proc, mode) == 0 ? 0 : -errno;
 }
+
+int xattr_mtime(int fd, const struct timespec *mtime)
+{
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, *mtime};
+	char proc[PROC_MAX];
+
+	proc_of(proc, fd);
+	return utimensat(AT_FDCWD, proc, times, 0) == 0 ? 0 : -errno;
+}

@@ -32,5 +32,6 @@ int xattr_remove(int fd, const char *xattr) MUST_CHECK;
 
 /* chmod(2) of an O_PATH descriptor. */
 int xattr_chmod(int fd, mode_t mode) MUST_CHECK;
+int xattr_mtime(int fd, const struct timespec *mtime) MUST_CHECK;
 
 #endif
