@@ -166,6 +166,9 @@ check-agents: deps-check
 
 # Each parser under libFuzzer, FUZZ_SECONDS each. What it finds stands in $(BUILD)/fuzz/found/.
 FUZZ_SECONDS ?= 1800
+exact: deps-check tests-built
+	@STINT_BIN=$(CURDIR)/$(BUILD)/bin tests/exact/run.sh $${TREES:-100} $${TURNS:-10} 0
+
 fuzz: deps-check
 	@$(MAKE) --no-print-directory -s fuzz-built FUZZ=1 CC=clang BUILD=$(BUILD)/fuzz
 	@BUILD=$(BUILD) tests/fuzz/run --keep --seconds $(FUZZ_SECONDS)
@@ -198,5 +201,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-agents fuzz fuzz-built check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
+.PHONY: exact all demo check check-agents fuzz fuzz-built check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
 .DELETE_ON_ERROR:
