@@ -109,7 +109,7 @@ static int grant_entry(struct flip *f, struct walk_entry *en, enum level level)
 	return rc != 0 ? rc : record(f, en, true);
 }
 
-/* An inode that neither owner nor agent owns is left alone. A link has no ACL. */
+/* An inode that neither owner nor agent owns is left alone: its mode says what others may. A link has no ACL. */
 static int pass_over(struct flip *f, struct walk_entry *en)
 {
 	bool link = S_ISLNK(en->st.st_mode);
@@ -169,6 +169,8 @@ static int visit(void *ctx, struct walk_entry *en, struct err *e)
 		if (fstatat(en->dir_fd, en->name, &en->st, AT_SYMLINK_NOFOLLOW) != 0)
 			return WALK_SKIP;
 	}
+	if (f->level != LEVEL_NONE && !en->mount && en->st.st_uid != f->t->ids.owner && tree_is_door(&en->st))
+		return tree_refuse_door(en, e);
 	rc = flip_entry(f, en);
 	return rc < 0 ? tree_entry_fail("cannot set the ACL of", en->dir, en->name, rc, e) : rc;
 }

@@ -1,5 +1,5 @@
 /* For a turn without the ACL layer: the view and Landlock go by paths, so a file in an open zone that has a name outside
- * of it would be a way round the table. */
+ * of it would be a way round the table, and neither of them judges who connects to a socket. */
 #include "sandbox/tree_private.h"
 
 #include <errno.h>
@@ -25,12 +25,24 @@ static int refuse(const struct buf *dir, const char *name, struct err *e)
 	                        "role: copy it in place of the link, or use the acl layer", shown));
 }
 
+int tree_refuse_door(const struct walk_entry *en, struct err *e)
+{
+	char shown[ERR_MSG_MAX / 2];
+
+	walk_name(shown, sizeof(shown), en->dir, en->name);
+	return err_stop(e, STOP_CONFINE,
+	                err_set(e, EPERM, "%s is a socket or a pipe that cannot be closed to the role, in a zone that is "
+	                        "open to it: it leads to a process outside: remove it, or keep it outside the zone", shown));
+}
+
 static int visit(void *ctx, struct walk_entry *en, struct err *e)
 {
 	struct linked *l = ctx;
 
 	if (en->mount || tree_is_dot_git(en->name))
 		return WALK_SKIP;
+	if (tree_is_door(&en->st))
+		return tree_refuse_door(en, e);
 	if (S_ISDIR(en->st.st_mode))
 		return WALK_DESCEND;
 	if (S_ISLNK(en->st.st_mode) || en->st.st_nlink == 1)

@@ -55,7 +55,7 @@ int tree_repair(struct tree *t, struct err *e) MUST_CHECK;
 int tree_flip(struct tree *t, unsigned int role, struct err *e) MUST_CHECK;
 
 /* In place of tree_flip() without the ACL layer: refuses when a file in a zone that is open to the role has a name outside that
- * zone. Writes nothing. STOP_CONFINE. */
+ * zone, or when there is a socket or a FIFO. Writes nothing. STOP_CONFINE. */
 int tree_refuse_links(const struct tree *t, unsigned int role, struct err *e) MUST_CHECK;
 
 /* After the turn, when no process of the agent user is left: set-id bits off, ownership back, mode and ACL

@@ -4,6 +4,7 @@
 #define STINT_SANDBOX_TREE_PRIVATE_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "sandbox/acl.h"
 #include "sandbox/inode.h"
@@ -52,6 +53,11 @@ bool tree_is_dot_git(const char *name);
 struct xattr_at walk_at(const struct walk_entry *en);
 /* rc as an error about one entry, with the remedy for what rc says; asks for STOP_CONFINE. */
 int tree_entry_fail(const char *what, const struct buf *dir, const char *name, int rc, struct err *e);
+
+/* linked.c. A socket or a FIFO: what a command says there a process outside hears. */
+static inline bool tree_is_door(const struct stat *st) { return S_ISSOCK(st->st_mode) || S_ISFIFO(st->st_mode); }
+/* The error for one that no ACL of ours closes. STOP_CONFINE. */
+int tree_refuse_door(const struct walk_entry *en, struct err *e) MUST_CHECK;
 
 /* changes.c: c may be NULL, then nothing is kept. 0 or -ENOMEM. */
 int changes_add(struct tree_changes *c, char kind, const struct buf *dir, const char *name) MUST_CHECK;

@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # For attack tests. Each attack is a function attack_NAME that prints exactly one TAP line through the helpers below; a file
 # runs all of its attacks, or those named as arguments: `bash tests/attack/tree.sh rename_over`.
-# LAYERS=acl (or landlock) in the environment runs turns with that layer alone.
+# LAYERS=acl (or landlock) in the environment runs turns with that layer alone. Which attack shows what is in README.md.
 # shellcheck source=tests/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 TRY=$TOP/${BUILD:-build}/tests/attack/try
 LAYERS=${LAYERS:-}
+MODES=("$LAYERS") # a file may name several: its attacks run once in each
 
 turn() { # ROLE CMD…
     local role=$1
@@ -25,6 +26,9 @@ arena() {
     install -m 755 -o "$OWNER" -g "$OWNER" "$TRY" "$P/bin/try"
     commit_all arena
 }
+
+# Which layers are switched on, for names.
+how() { [ -z "$LAYERS" ] || echo "$LAYERS alone: "; }
 
 # held NAME CONTROL-STATUS CONTROL-OUTPUT ATTACK-STATUS ATTACK-OUTPUT WANT: control succeeded and the attack failed with WANT (regex)
 held() {
@@ -54,6 +58,23 @@ refused() {
     held "$name" "$crc" "$cout" "$arc" "$aout" "$want"
 }
 
+# answers COMMAND… <<< LINES: COMMAND is started once and runs a shell script that makes each attempt of LINES, which are
+# "NAME | COMMAND". ANSWER[NAME] is then "STATUS LAST-LINE" of what it printed. Starting a turn costs more than most attempts.
+declare -A ANSWER=()
+answers() {
+    local name command line script='' out
+    ANSWER=()
+    while IFS='|' read -r name command; do
+        [ -n "${command// /}" ] || continue
+        script+="o=\$( ( $command ) 2>&1 </dev/null); printf '%s|%s %s\n' ${name// /} \"\$?\" \"\$(printf '%s' \"\$o\" | tail -n 1)\""$'\n'
+    done
+    out=$("$@" sh -c "$script" </dev/null 2>&1)
+    while IFS='|' read -r name line; do
+        ANSWER[$name]=$line
+    done <<<"$out"
+    [ ${#ANSWER[@]} -gt 0 ] || diag "$out"
+}
+
 attacks() { # ARGS…: runs those named, or all of the file, in their order
     local all
     if [ $# -eq 0 ]; then
@@ -62,9 +83,11 @@ attacks() { # ARGS…: runs those named, or all of the file, in their order
     else
         all=("${@/#/attack_}")
     fi
-    for a in "${all[@]}"; do
-        declare -F "$a" >/dev/null || bail "no attack ${a#attack_} in $0"
-        "$a"
+    for LAYERS in "${MODES[@]}"; do
+        for a in "${all[@]}"; do
+            declare -F "$a" >/dev/null || bail "no attack ${a#attack_} in $0"
+            "$a"
+        done
     done
     done_testing
 }

@@ -168,4 +168,87 @@ attack_endless_output() {
     run turn developer sh -c 'head -c 50000000 /dev/zero | tr "\0" x; echo end'
     if [ "$RC" -eq 0 ] && [ "${OUT: -3}" = end ]; then pass "endless output blocks nobody"; else fail "endless output blocks nobody" "exit $RC, ${#OUT} bytes"; fi
 }
+# More of the kernel, in two starts: the helper outside as root (control), then the same calls in a developer's turn.
+declare -A KERNEL_OUT=() KERNEL_IN=()
+kernel_calls='
+vm_read | bin/try vm-read
+vm_write | bin/try vm-write
+kcmp | bin/try kcmp
+seize | bin/try seize
+traceme | bin/try traceme
+pidfd_getfd | bin/try pidfd-getfd
+setns | bin/try setns /proc/self/ns/net
+unshare_mount | bin/try unshare 0x20000
+unshare_pid | bin/try unshare 0x20000000
+unshare_net | bin/try unshare 0x40000000
+unshare_ipc | bin/try unshare 0x08000000
+unshare_uts | bin/try unshare 0x04000000
+clone_user | bin/try clone-into 0x10000000
+clone_mount | bin/try clone-into 0x20000
+hostname | bin/try hostname
+clock | bin/try clock
+fsopen | bin/try fsopen
+open_tree | bin/try open-tree src
+fanotify | bin/try fanotify
+add_key | bin/try add-key
+move_pages | bin/try move-pages
+tiocsetd | bin/try tiocsetd
+personality | bin/try personality
+setgroups | bin/try setgroups
+setid_su | su -c id root
+proc_core_pattern | python3 -c "open(\"/proc/sys/kernel/core_pattern\", \"w\")"
+init_descriptors | ls /proc/1/fd/
+'
+kernel() { # NAME WHAT WANT: the control succeeded, in the turn it failed with WANT
+    local out in
+    if [ ${#KERNEL_IN[@]} -eq 0 ]; then
+        cd "$P" || bail "no project"
+        answers env <<<"$kernel_calls"
+        for k in "${!ANSWER[@]}"; do KERNEL_OUT[$k]=${ANSWER[$k]}; done
+        cd / || bail "no /"
+        answers turn developer <<<"$kernel_calls"
+        for k in "${!ANSWER[@]}"; do KERNEL_IN[$k]=${ANSWER[$k]}; done
+    fi
+    out=${KERNEL_OUT[$1]:-1 none} in=${KERNEL_IN[$1]:-0 none}
+    held "$2" "${out%% *}" "$out" "${in%% *}" "$in" "$3"
+}
+attack_vm_read() { kernel vm_read "reading a sibling's memory" 'Operation not permitted'; }
+attack_vm_write() { kernel vm_write "writing a sibling's memory" 'Operation not permitted'; }
+attack_kcmp() { kernel kcmp "comparing descriptors with a sibling's" 'Operation not permitted'; }
+attack_seize() { kernel seize "seizing a sibling" 'Operation not permitted'; }
+attack_traceme() { kernel traceme "asking to be traced" 'Operation not permitted'; }
+attack_pidfd_getfd() { kernel pidfd_getfd "taking a sibling's descriptor" 'Operation not permitted'; }
+attack_setns() { kernel setns "entering a namespace" 'Operation not permitted'; }
+attack_unshare_mount() { kernel unshare_mount "a mount namespace" 'Operation not permitted'; }
+attack_unshare_pid() { kernel unshare_pid "a pid namespace" 'Operation not permitted'; }
+attack_unshare_net() { kernel unshare_net "a network namespace" 'Operation not permitted'; }
+attack_unshare_ipc() { kernel unshare_ipc "an IPC namespace" 'Operation not permitted'; }
+attack_unshare_uts() { kernel unshare_uts "a UTS namespace" 'Operation not permitted'; }
+attack_clone_user() { kernel clone_user "a user namespace by clone" 'Operation not permitted'; }
+attack_clone_mount() { kernel clone_mount "a mount namespace by clone" 'Operation not permitted'; }
+attack_hostname() { kernel hostname "the host's name" 'Operation not permitted'; }
+attack_clock() { kernel clock "the clock's calls" 'Operation not permitted'; }
+attack_fsopen() { kernel fsopen "a file system of its own" 'Operation not permitted'; }
+attack_open_tree() { kernel open_tree "a clone of a mount" 'Operation not permitted'; }
+attack_fanotify() { kernel fanotify "fanotify" 'Operation not permitted'; }
+attack_add_key() { kernel add_key "a key that stays with the user" 'Operation not permitted'; }
+attack_move_pages() { kernel move_pages "placing memory" 'Operation not permitted'; }
+attack_tiocsetd() { kernel tiocsetd "a line discipline" 'Operation not permitted'; }
+attack_personality() { kernel personality "executable data" 'Operation not permitted'; }
+attack_setgroups() { kernel setgroups "root's group" 'Operation not permitted'; }
+attack_setid_program() { kernel setid_su "a set-id program of the system" 'Authentication failure|Permission denied|must be suid|Operation not permitted|System error'; }
+attack_proc_core_pattern() { kernel proc_core_pattern "where core files go" 'Permission denied|Read-only file system'; }
+attack_proc_fds_of_init() { kernel init_descriptors "init's descriptors" 'Permission denied'; }
+attack_core_limit() {
+    run turn developer sh -c 'ulimit -c; ulimit -c unlimited'
+    like "$OUT $ERR" '^0 .*(Operation not permitted|cannot modify|bad)' "no core file is written, and the limit stays"
+}
+attack_kill_everybody() {
+    sleep 600 &
+    local pid=$!
+    run turn developer sh -c 'kill -9 -1'
+    if kill -0 "$pid" 2>/dev/null; then pass "killing everybody ends its own turn only"; else fail "killing everybody ends its own turn only"; fi
+    kill "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+}
 attacks "$@"
