@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "base/exit.h"
 
 #define ALTERNATES_MAX (64u << 10)
+#define WALK_FDS 16
 #define CACHE_MAX (2 << 20)   /* libgit2's object cache: trees of a large project need not stay in memory */
 
 #define RELEASE(type) \
@@ -120,6 +122,33 @@ static int check_alternates(int root_fd, const char *root_path, struct err *e)
 	return 0;
 }
 
+/* Whoever opens a pipe waits for its other end, and libgit2 opens what it finds. */
+static int is_plain(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)path;
+	(void)at;
+	if (type == FTW_NS)
+		return 0;
+	return S_ISDIR(st->st_mode) || S_ISREG(st->st_mode) || S_ISLNK(st->st_mode) ? 0 : 1;
+}
+
+static int check_plain(int root_fd, const char *root_path, struct err *e)
+{
+	AUTO_BUF struct buf path = {0};
+	const char *s;
+	int rc;
+
+	if (buf_addf(&path, "/proc/self/fd/%d/.git", root_fd) != 0 || (s = buf_str(&path)) == NULL)
+		return err_errno(e, ENOMEM, "cannot look at %s/.git", root_path);
+	rc = nftw(s, is_plain, WALK_FDS, FTW_PHYS);
+	if (rc > 0)
+		rc = err_set(e, EINVAL, "%s/.git holds a pipe, a socket or a device: git has none: remove what find %s/.git ! -type f "
+		             "! -type d ! -type l shows", root_path, root_path);
+	else if (rc < 0)
+		rc = err_errno(e, errno, "cannot look at all of %s/.git", root_path);
+	return rc == 0 ? 0 : err_stop(e, STOP_USAGE, rc);
+}
+
 /* What libgit2 opened is what the root descriptor shows, with its working tree here. */
 static int check_same(struct repo *r, struct err *e)
 {
@@ -173,6 +202,8 @@ int repo_open(struct repo **ret, int root_fd, const char *root_path, struct err 
 	}
 	r->root_fd = root_fd;
 	rc = check_layout(root_fd, root_path, e);
+	if (rc == 0)
+		rc = check_plain(root_fd, root_path, e);
 	if (rc == 0)
 		rc = check_alternates(root_fd, root_path, e);
 	if (rc == 0) {
