@@ -3,6 +3,7 @@
 #   sudo make demo      installs what is missing, builds, runs the whole loop on an example
 #   sudo make check     installs what is missing, builds, runs every test
 #   make fuzz           every parser under libFuzzer, for FUZZ_SECONDS each
+#   sudo make faults    every system call of a run fails once, and kills its caller once; what each came to is in $(BUILD)/log/faults
 #
 # BUILD names the tree of a build; SAN=1 builds with ASan and UBSan, FUZZ=1 (with clang) for the fuzz targets as well.
 
@@ -106,7 +107,7 @@ $(BUILD)/obj/gen/filter_data.o: $(BUILD)/gen/filter_data.c
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRC))
 TEST_OBJ := $(call objs,$(filter-out %_main.c orchestrator/main.c,$(sort $(WARDEN) $(GUARD) $(COORD)))) $(BUILD)/obj/gen/filter_data.o
-HELPERS_SRC := $(wildcard tests/attack/*.c tests/e2e/*.c)
+HELPERS_SRC := $(wildcard tests/attack/*.c tests/e2e/*.c tests/faults/*.c)
 HELPERS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(HELPERS_SRC))
 
 $(BUILD)/obj/tests/unit/%.o: CPPFLAGS += $(COORD_CFLAGS)
@@ -169,6 +170,12 @@ FUZZ_SECONDS ?= 1800
 exact: deps-check tests-built
 	@STINT_BIN=$(CURDIR)/$(BUILD)/bin tests/exact/run.sh $${TREES:-100} $${TURNS:-10} 0
 
+# Hours. FAULTS='--sample 40 --seed 7': at most so many cases of each program's each kind of call; more in tests/faults/.
+faults: deps-check
+	@$(MAKE) --no-print-directory -s tests-built
+	@mkdir -p $(BUILD)/log
+	@BUILD=$(BUILD) tests/faults/run.sh --log $(CURDIR)/$(BUILD)/log/faults $(FAULTS)
+
 fuzz: deps-check
 	@$(MAKE) --no-print-directory -s fuzz-built FUZZ=1 CC=clang BUILD=$(BUILD)/fuzz
 	@BUILD=$(BUILD) tests/fuzz/run --keep --seconds $(FUZZ_SECONDS)
@@ -201,5 +208,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: exact all demo check check-agents fuzz fuzz-built check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
+.PHONY: exact all demo check check-agents faults fuzz fuzz-built check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
 .DELETE_ON_ERROR:
