@@ -77,7 +77,8 @@ static int watch(pid_t pid, uint64_t deadline_ms, const struct result *shared, s
 	if (!shared->done && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)
 		return err_stop(e, STOP_INTERRUPTED, err_set(e, EINTR, "interrupted"));
 	if (!shared->done)
-		return err_set(e, EIO, "a child of stint crashed");
+		return err_set(e, EIO, "cannot work on the repository: the process for it ended early (%s %d): start again",
+		               WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	if (e != NULL)
 		*e = shared->e;
 	return shared->rc;

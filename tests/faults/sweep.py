@@ -8,6 +8,8 @@ Each case starts from a copy of the same project:
 1. `stint run` with the fault: an exit status of the contract and a message; 0 only when the task is ticked and committed;
 2. `stint restore`: nothing of the agent user is left, and owner, mode and raw xattrs of all that was there are as before;
 3. `stint run` without a fault: the task is done, in one commit.
+--in restore: the fault is in a restore, after a run that was killed in its last turn. --in resume: it is in a run that completes
+one whose commit was cut.
 """
 import argparse
 import collections
@@ -46,6 +48,7 @@ ERRNOS = {
 STICKY = {"write": ["ENOSPC+", "EROFS+"], "xattr": ["ENOSPC+", "EROFS+"], "rename": ["EROFS+"], "sync": ["EIO+"], "fork": ["EAGAIN+"],
           "fd": ["EMFILE+"], "open": ["EMFILE+"], "mem": ["ENOMEM+"]}
 KILLS = {"kill": "-k", "after": "-a", "kill-all": "-K"}
+WRITTEN = {"src/code.txt", "TASKS.md"}  # of the files that are there, those that a run writes
 STOPS = {0, 1, 2, 3, 4, 5, 130}
 KILLED = 128 + 9
 
@@ -75,7 +78,11 @@ def facts(root):
         st = os.lstat(path)
         xattrs = tuple((x, os.getxattr(path, x, follow_symlinks=False))
                        for x in sorted(os.listxattr(path, follow_symlinks=False)))
-        found[name] = (stat.S_IFMT(st.st_mode), st.st_uid, st.st_gid, oct(stat.S_IMODE(st.st_mode)), xattrs)
+        text = None
+        if stat.S_ISREG(st.st_mode) and name not in WRITTEN:
+            with open(path, "rb") as f:
+                text = f.read()
+        found[name] = (stat.S_IFMT(st.st_mode), st.st_uid, st.st_gid, oct(stat.S_IMODE(st.st_mode)), xattrs, text)
 
     look(root, ".")
     for folder, folders, files in os.walk(root):
@@ -124,6 +131,8 @@ class Sweep:
         self.before = facts(self.p)
         self.tasks = open(os.path.join(self.p, "TASKS.md"), "rb").read()
         self.ticked = self.tasks.replace(b"[ ]", b"[x]")
+        self.cut = None  # a kill in a run before
+        self.command = "restore" if a.command == "restore" else "run"
         self.completed = set()  # states from which a run was seen to complete
         self.mounts = self.mounted()
         self.head = self.git("rev-parse", "HEAD")[1].strip()
@@ -153,22 +162,37 @@ class Sweep:
         subprocess.run(["rm", "-rf", "--one-file-system", self.p], check=True)
         subprocess.run(["cp", "-a", self.template, self.p], check=True)
 
-    def inject(self, fault):
+    def inject(self, fault, command):
         report = os.path.join(self.tmp, "report")
         how = [KILLS[fault.how]] if fault.is_kill() else ["-e", fault.how.rstrip("+")]
         at = f"{fault.where}:{fault.n}" + ("+" if fault.how.endswith("+") else "")
-        got = run([self.a.inject, "-r", report, "-t", "60", "-w", at, *how, "--", "stint", "run", "-C", self.p])
+        for _ in range(20):
+            got = run([self.a.inject, "-r", report, "-t", "60", "-w", at, *how, "--", "stint", command, "-C", self.p])
+            if got[0] != 3 or "is in use" not in got[2]:
+                break
+            time.sleep(0.5)
         with open(report, encoding="utf-8", errors="replace") as f:
             return got, f.read()
 
-    def count(self):
+    def count_of(self, command):
         file = os.path.join(self.tmp, "counts")
-        self.fresh()
-        rc, out, err = run([self.a.inject, "-c", file, "--", "stint", "run", "-C", self.p])
+        rc, _, err = run([self.a.inject, "-c", file, "--", "stint", command, "-C", self.p])
         if rc != 0:
-            sys.exit(f"Bail out! a run without a fault ends with {rc}: {err}")
+            sys.exit(f"Bail out! {command} without a fault ends with {rc}: {err}")
         with open(file, encoding="ascii") as f:
             return {k: int(v) for k, v in (line.split() for line in f)}
+
+    def count(self):
+        """The calls of each kind in the command that is to be faulted; says where the run before it is to be killed."""
+        self.fresh()
+        counts = self.count_of("run")
+        if self.a.command == "run":
+            return counts
+        last = "helper.exec" if self.a.command == "restore" else "coordinator.lock"
+        self.cut = Fault(last, counts[last], "kill-all")
+        self.fresh()
+        self.inject(self.cut, "run")
+        return self.count_of(self.command)
 
     def state(self):
         """A name for all that the next run can see, without what is another in each run: times, ids, hashes of commits."""
@@ -203,7 +227,7 @@ class Sweep:
                 bad.append(f"{when}: {name} is gone")
             elif now[name] != was:
                 bad.append(f"{when}: {name} was {was}, is {now[name]}")
-        for name, (_, uid, _, _, xattrs) in now.items():
+        for name, (_, uid, _, _, xattrs, _) in now.items():
             if name not in self.before and (uid != self.a.owner or any(x.startswith("trusted.") for x, _ in xattrs)):
                 bad.append(f"{when}: {name} is new and not in order: {now[name]}")
 
@@ -238,26 +262,32 @@ class Sweep:
     def case(self, fault):
         bad = []
         self.fresh()
-        for _ in range(20):
-            (rc, out, err), report = self.inject(fault)
-            if rc != 3 or "is in use" not in err:
-                break
-            time.sleep(0.5)
+        if self.cut:
+            _, report = self.inject(self.cut, "run")
+            if "hit" not in report:
+                return None, 0, report, ""
+        (rc, out, err), report = self.inject(fault, self.command)
         if "hit" not in report:
-            return None, rc, report, []
+            return None, rc, report, ""
         for line in report.splitlines():
             if not line.startswith("hit"):
                 bad.append(line)
         if rc not in STOPS and not (fault.is_kill() and rc == KILLED):
-            bad.append(f"run: exit {rc}: {err[-400:]}")
+            bad.append(f"{self.command}: exit {rc}: {err[-400:]}")
         if rc not in (0, KILLED) and not self.is_message(err):
-            bad.append(f"run: exit {rc} without a message: {err[-400:]!r} {out[-200:]!r}")
+            bad.append(f"{self.command}: exit {rc} without a message: {err[-400:]!r} {out[-200:]!r}")
         tasks = open(os.path.join(self.p, "TASKS.md"), "rb").read()
         n = self.committed()
-        if rc == 0 and (tasks != self.ticked or n != 1):
+        if rc == 0 and self.command == "restore":
+            self.nothing_left(bad, "restore with the fault")
+        elif rc == 0 and (tasks != self.ticked or n != 1):
             bad.append(f"run: exit 0 with {n} commits, ticked: {tasks == self.ticked}: {err[-300:]}")
         if tasks not in (self.tasks, self.ticked):
             bad.append(f"run: TASKS.md is {tasks!r}")
+        with open(os.path.join(self.p, "src/code.txt"), "rb") as f:
+            code = f.read()
+        if code not in (b"int main;\n", b"int x;\n"):
+            bad.append(f"run: src/code.txt is {code!r}")
         if tasks == self.ticked and n != 1:
             bad.append("run: ticked without a commit")
         if processes_of(self.a.agent):
@@ -355,6 +385,7 @@ def options():
     ap.add_argument("--owner", type=int, required=True)
     ap.add_argument("--group", type=int, required=True)
     ap.add_argument("--agent", type=int, required=True)
+    ap.add_argument("--in", dest="command", choices=["run", "restore", "resume"], default="run", help="where the faults are")
     ap.add_argument("--log", default="/dev/null", help="one line a case is added to it")
     ap.add_argument("--only", action="append", metavar="WHO.CLASS[:N[:HOW]]", help="may be given more than once")
     ap.add_argument("--how", help="a regular expression: only these")
@@ -372,12 +403,12 @@ def main():
     rng = random.Random(a.seed)
     s = Sweep(a)
     counts = s.count()
-    print("# calls in a run:", " ".join(f"{k} {v}" for k, v in counts.items()), flush=True)
+    print(f"# calls in {a.command}:", " ".join(f"{k} {v}" for k, v in counts.items()), flush=True)
     total = collections.Counter()
     n = 0
     start = time.monotonic()
     with open(a.log, "a", encoding="utf-8") as log:
-        print(f"sweep: seed {a.seed} sample {a.sample} shard {a.shard}", file=log, flush=True)
+        print(f"sweep: --in {a.command} seed {a.seed} sample {a.sample} shard {a.shard}", file=log, flush=True)
         for where, calls in counts.items():
             faults = cases_of(where, calls, a, rng)
             if not faults:

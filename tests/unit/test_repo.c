@@ -1,7 +1,9 @@
 /* The repository module outside a commit: opening, the checks before a run, init, fingerprint, diff, push. */
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 
+#include "orchestrator/repo_impl.h"
 #include "tests/unit/repo_fixture.h"
 
 /* Opens the project anew and expects a refusal with this word in it. */
@@ -261,6 +263,22 @@ static void test_push_deadline(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
+static int is_killed(void *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	(void)kill(getpid(), SIGKILL);
+	return 0;
+}
+
+static void test_killed_child(void **state)
+{
+	struct fix *f = *state;
+
+	assert_int_equal(repo_in_child(is_killed, NULL, 0, &f->e), -EIO);
+	assert_string_equal(f->e.msg, "cannot work on the repository: the process for it ended early (signal 9): start again");
+}
+
 static void test_init(void **state)
 {
 	struct fix *f = *state;
@@ -301,6 +319,7 @@ int main(void)
 		EMPTY(test_open_refusals),
 		EMPTY(test_never_a_parent_repository),
 		EMPTY(test_init),
+		EMPTY(test_killed_child),
 		PROJECT(test_start_dirt),
 		PROJECT(test_start_states),
 		PROJECT(test_start_submodule),
