@@ -42,14 +42,17 @@ static bool is_git_name(const char *name)
 	return strcasecmp(plain, ".git") == 0 || strcasecmp(plain, ".gitmodules") == 0;
 }
 
-/* libgit2 has no function for it, but a tree refuses such a name. any: a tree that exists, for it asks for an object too. */
-static bool name_fits(git_treebuilder *b, const git_tree *any, const char *name)
+/* libgit2 has no function for it, but a tree refuses such a name. As a submodule: of anything else the object is looked up, and
+ * one that cannot be read just now would be taken for a name that does not fit, and the work under it left out. */
+static bool name_fits(git_treebuilder *b, const char *name)
 {
-	return git_treebuilder_insert(NULL, b, name, git_tree_id(any), GIT_FILEMODE_TREE) == 0 || git_error_last() == NULL ||
+	static const git_oid any = {.id = {1}};
+
+	return git_treebuilder_insert(NULL, b, name, &any, GIT_FILEMODE_COMMIT) == 0 || git_error_last() == NULL ||
 	       git_error_last()->klass != GIT_ERROR_TREE;
 }
 
-bool repo_fits(struct repo *r, const git_tree *any, const char *path)
+bool repo_fits(struct repo *r, const char *path)
 {
 	AUTO_FREE char *copy = strdup(path);
 	git_treebuilder *b = NULL;
@@ -57,10 +60,10 @@ bool repo_fits(struct repo *r, const git_tree *any, const char *path)
 	bool fits = strlen(path) < PATH_MAX;
 
 	/* Out of memory here is out of memory in the commit, which says so. */
-	if (any == NULL || copy == NULL || git_treebuilder_new(&b, r->git, NULL) != 0)
+	if (copy == NULL || git_treebuilder_new(&b, r->git, NULL) != 0)
 		return fits;
 	for (char *name = strtok_r(copy, "/", &save); fits && name != NULL; name = strtok_r(NULL, "/", &save))
-		fits = !is_git_name(name) && name_fits(b, any, name);
+		fits = !is_git_name(name) && name_fits(b, name);
 	git_treebuilder_free(b);
 	return fits;
 }
@@ -93,16 +96,10 @@ static int drop_odd_file(struct repo *r, const char *path, const char **ret_why,
 
 int repo_left_out(struct repo *r, const char *path, const char **ret_why, struct err *e)
 {
-	REPO_AUTO(commit, head) = NULL;
-	REPO_AUTO(tree, tree) = NULL;
-	int rc = repo_head_commit(r, NULL, &head, STOP_RECORD, e);
+	int rc = 0;
 
 	*ret_why = NULL;
-	if (rc != 0)
-		return rc;
-	if (git_commit_tree(&tree, head) != 0)
-		return repo_git_error(e, GIT_ERROR, STOP_RECORD, "cannot read HEAD's tree");
-	if (!repo_fits(r, tree, path))
+	if (!repo_fits(r, path))
 		*ret_why = strlen(path) < PATH_MAX ? "git refuses this name: not in the commit"
 		                                   : "longer than a path may be: not in the commit";
 	else

@@ -66,8 +66,7 @@ int repo_ignored(struct repo *r, const char *path, bool is_dir, bool *ret, struc
 
 /* ---- what git cannot hold (repo_fit.c) */
 #define REPO_IGNORE_FILE ".gitignore"
-/* any: a tree of this repository, or NULL: only the length counts then. */
-bool repo_fits(struct repo *r, const git_tree *any, const char *path);
+bool repo_fits(struct repo *r, const char *path);
 
 /* ---- the walk (repo_walk.c) */
 bool repo_in_zones(const char *const *zones, size_t n, const char *path);

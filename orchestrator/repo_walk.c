@@ -21,7 +21,6 @@ struct pending {
 
 struct walk {
 	struct repo *r;
-	git_tree *head;
 	repo_seen_fn *fn;
 	void *ctx;
 	struct pending *list;
@@ -154,7 +153,7 @@ static int visit(struct walk *w, const char *path, const struct entry *en, struc
 	REPO_AUTO_FILE f = {0};
 	int rc;
 
-	if (repo_is_private(path) || (!en->present && !repo_fits(w->r, w->head, path)))
+	if (repo_is_private(path) || (!en->present && !repo_fits(w->r, path)))
 		return 0;
 	if (en->present && en->type == GIT_OBJECT_COMMIT)
 		return report(w, 'S', path, NULL, e);
@@ -254,7 +253,7 @@ static int head_entry(struct repo *r, git_tree *head, const char *path, struct e
 int repo_walk(struct repo *r, git_tree *head, const char *start, unsigned int flags, repo_seen_fn *fn, void *ctx,
               struct err *e)
 {
-	struct walk w = {.r = r, .head = head, .fn = fn, .ctx = ctx};
+	struct walk w = {.r = r, .fn = fn, .ctx = ctx};
 	struct entry en;
 	int rc = head_entry(r, head, start, &en, e);
 

@@ -249,6 +249,14 @@ class Sweep:
             if os.path.exists(os.path.join(top, f"stint-{self.a.agent}")):
                 bad.append(f"{when}: a cgroup is left in {top}")
 
+    def tidied(self, bad):
+        """No lock, and no half-made file of stint, is left where git or the next run would find it."""
+        for folder, _, files in os.walk(os.path.join(self.p, ".git")):
+            bad += [f"next run: {os.path.join(folder, f)} is left" for f in files if f.endswith(".lock") or ".stint" in f]
+        for folder, folders, files in os.walk(os.path.join(self.p, ".stint")):
+            if os.path.basename(folder) != "home":
+                bad += [f"next run: {os.path.join(folder, f)} is left" for f in folders + files if f.startswith(".")]
+
     def committed(self):
         """How many commits of the task HEAD has, and whether its TASKS.md is ticked in HEAD."""
         rc, out, err = self.git("log", "--format=%s", f"{self.head}..HEAD")
@@ -334,6 +342,7 @@ class Sweep:
         if rc != 0 or out:
             bad.append(f"next run: git status: {rc} {out} {err}")
         self.nothing_left(bad, "next run")
+        self.tidied(bad)
 
 
 def is_named(fault, only):

@@ -279,6 +279,19 @@ static void test_killed_child(void **state)
 	assert_string_equal(f->e.msg, "cannot work on the repository: the process for it ended early (signal 9): start again");
 }
 
+/* An object that cannot be read must not look like a name that git refuses: its file would be left out of the commit. */
+static void test_fits_asks_no_object(void **state)
+{
+	struct fix *f = *state;
+
+	assert_false(repo_fits(f->r, "src/.gitmodules"));
+	assert_false(repo_fits(f->r, "src/.GIT/x"));
+	RUN(f, "mv .git/objects .git/away && mkdir .git/objects");
+	assert_true(repo_fits(f->r, "src/new/file.c"));
+	assert_false(repo_fits(f->r, "src/.git/x"));
+	RUN(f, "rmdir .git/objects && mv .git/away .git/objects");
+}
+
 static void test_init(void **state)
 {
 	struct fix *f = *state;
@@ -326,6 +339,7 @@ int main(void)
 		PROJECT(test_person_ignore_file_counts),
 		PROJECT(test_ignore_file_traps),
 		PROJECT(test_nothing_runs),
+		PROJECT(test_fits_asks_no_object),
 		PROJECT(test_fingerprint),
 		PROJECT(test_diff),
 		PROJECT(test_push),
