@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,14 +21,28 @@ struct maker {
 	mode_t mode;
 };
 
+/* As its owner: between a mkdir and a chown a kill or a full disk would leave a folder of root's, which no later turn may use. */
+static int make_as_owner(int at, const char *name, const struct maker *m)
+{
+	int rc;
+
+	(void)setfsgid(m->gid);
+	(void)setfsuid(m->uid);
+	rc = mkdirat(at, name, 0700) == 0 ? 0 : -errno;
+	(void)setfsuid(geteuid());
+	(void)setfsgid(getegid());
+	return rc;
+}
+
 /* One folder of the way: made with exactly this owner and mode when missing. */
 static int enter_or_make(int at, const char *name, const struct maker *m)
 {
 	AUTO_FD fd = -1;
-	bool made = mkdirat(at, name, 0700) == 0;
+	int rc = make_as_owner(at, name, m);
+	bool made = rc == 0;
 
-	if (!made && errno != EEXIST)
-		return -errno;
+	if (rc != 0 && rc != -EEXIST)
+		return rc;
 	fd = fd_open_beneath(at, name, O_RDONLY | O_DIRECTORY, 0, false);
 	if (fd < 0)
 		return fd;

@@ -3,11 +3,15 @@
 #include "tests/unit/spawn_fixture.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #define AGENT 64110u
@@ -258,6 +262,45 @@ static void test_home_of_a_stranger(void **state)
 	assert_prints(f, "cat ~/x", "mine\n");
 }
 
+static void refuse_fchown(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fchown, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EDQUOT),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = 4, .filter = code};
+
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+		_exit(2);
+}
+
+/* A HOME and a scratch folder whose making was cut short are the owner's, and the next turn goes on with them. */
+static void test_folders_cut_short(void **state)
+{
+	struct fx *f = *state;
+	char path[256];
+	struct stat st;
+	int status;
+	pid_t pid;
+
+	fx_reset(f);
+	f->role_name = "late";
+	pid = fork();
+	if (pid == 0) {
+		refuse_fchown();
+		_exit(fx_start(f, (const char *const []){"true", NULL}) == -EDQUOT ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	(void)snprintf(path, sizeof(path), "%s/.stint/home/late", f->root);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, f->owner);
+	assert_int_equal(st.st_gid, f->owner);
+	assert_prints(f, "echo mine >~/x; cat ~/x", "mine\n");
+}
+
 static void test_scratch(void **state)
 {
 	struct fx *f = *state;
@@ -440,7 +483,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_covers), cmocka_unit_test(test_covers_stay), cmocka_unit_test(test_covers_are_locked),
 		cmocka_unit_test(test_nothing_propagates), cmocka_unit_test(test_only_what_is_listed),
 		cmocka_unit_test(test_devices), cmocka_unit_test(test_home), cmocka_unit_test(test_home_of_a_stranger),
-		cmocka_unit_test(test_scratch),
+		cmocka_unit_test(test_folders_cut_short), cmocka_unit_test(test_scratch),
 		cmocka_unit_test(test_read_paths), cmocka_unit_test(test_refused_read_paths), cmocka_unit_test(test_network),
 		cmocka_unit_test(test_below_tmp), cmocka_unit_test(test_below_system_folder),
 	};
