@@ -1,6 +1,7 @@
 /* A run's record: its folder, run.json as a whole, events.jsonl line by line. */
 #include "protocol/record.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -203,14 +204,33 @@ static int make_dir(struct record *r, int root_fd, int runs_fd, char hidden[RECO
 	return r->dir_fd < 0 ? err_errno(e, -r->dir_fd, "cannot open %s", r->dir) : 0;
 }
 
-/* What a creation that failed made. */
-static void discard(struct record *r, int runs_fd, const char *hidden)
+/* What a creation made that failed or was killed. */
+static void discard(int runs_fd, const char *hidden)
 {
-	if (r->dir_fd >= 0) {
-		(void)unlinkat(r->dir_fd, RECORD_FILE, 0);
-		(void)unlinkat(r->dir_fd, RECORD_EVENTS, 0);
-	}
+	static const char *const files[] = {RECORD_FILE, "." RECORD_FILE ".new", RECORD_EVENTS};
+	AUTO_FD dir = fd_open_beneath(runs_fd, hidden, O_RDONLY | O_DIRECTORY, 0, false);
+
+	for (size_t i = 0; dir >= 0 && i < sizeof(files) / sizeof(files[0]); i++)
+		(void)unlinkat(dir, files[i], 0);
 	(void)unlinkat(runs_fd, hidden, AT_REMOVEDIR);
+}
+
+/* Under the lock of runs_fd, so that no creation is under way. */
+static void discard_killed(int runs_fd)
+{
+	int fd = fd_open_beneath(runs_fd, ".", O_RDONLY | O_DIRECTORY, 0, false);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (d == NULL) {
+		if (fd >= 0)
+			fd_close(&fd);
+		return;
+	}
+	while ((entry = readdir(d)) != NULL)
+		if (entry->d_name[0] == '.' && record_is_id(entry->d_name + 1))
+			discard(runs_fd, entry->d_name);
+	(void)closedir(d);
 }
 
 static int begin(struct record *r, const struct record_info *info, struct err *e)
@@ -234,6 +254,9 @@ static int create(struct record *r, int root_fd, const struct record_info *info,
 
 	if (runs < 0)
 		return err_errno(e, -runs, "cannot create %s", RECORD_RUNS_DIR);
+	if (flock(runs, LOCK_EX) != 0)
+		return err_errno(e, errno, "cannot lock %s", RECORD_RUNS_DIR);
+	discard_killed(runs);
 	rc = make_dir(r, root_fd, runs, hidden, e);
 	if (rc == 0)
 		rc = begin(r, info, e);
@@ -241,7 +264,7 @@ static int create(struct record *r, int root_fd, const struct record_info *info,
 		rc = err_errno(e, errno, "cannot create %s", r->dir);
 	if (rc != 0) {
 		if (hidden[0] != '\0')
-			discard(r, runs, hidden);
+			discard(runs, hidden);
 		return rc;
 	}
 	return fsync(runs) == 0 ? 0 : err_errno(e, errno, "cannot write %s", RECORD_RUNS_DIR);

@@ -24,6 +24,9 @@ struct record {
 	char turn_dir[RECORD_DIR_MAX + 24];
 };
 
+/* Has the name a run's shape? (record_read.c) */
+bool record_is_id(const char *s);
+
 /* Now as ISO 8601 in UTC, with or without milliseconds. */
 void record_now(char ret[RECORD_TIME_MAX], bool millis);
 

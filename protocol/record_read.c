@@ -22,7 +22,7 @@ void record_ids_done(struct record_ids *ids)
 	*ids = (struct record_ids){0};
 }
 
-static bool is_id(const char *s)
+bool record_is_id(const char *s)
 {
 	static const char shape[] = "dddddddd-dddddd-xxxx";
 	size_t i = 0;
@@ -45,7 +45,7 @@ static int read_ids(DIR *d, struct record_ids *ids)
 	struct dirent *entry;
 
 	while ((errno = 0, entry = readdir(d)) != NULL) {
-		if (!is_id(entry->d_name))
+		if (!record_is_id(entry->d_name))
 			continue;
 		if (ids->n == RECORD_MAX_RUNS)
 			return -E2BIG;

