@@ -68,8 +68,10 @@ int frame_send(int sock, const union frame *f, const int *fds, unsigned int n)
 		control.header.cmsg_len = CMSG_LEN(sizeof(int) * n);
 		memcpy(CMSG_DATA(&control.header), fds, sizeof(int) * n);
 	}
+	/* Not waiting: at most a few answers are ever outstanding, and a peer that reads none must not hold the warden, which
+	 * has a deadline and signals to see to. */
 	do
-		sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+		sent = sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		return errno == ECONNRESET ? -EPIPE : -errno;

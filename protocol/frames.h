@@ -114,7 +114,8 @@ uint32_t frame_size(uint32_t type);
 const char *frame_name(uint32_t type);
 const char *prove_op_name(unsigned int op);
 
-/* Sends f with n descriptors (borrowed). 0 or negative errno (-EPIPE: the peer is gone). */
+/* Sends f with n descriptors (borrowed). 0 or negative errno (-EPIPE: the peer is gone;
+ * -EAGAIN: it does not read). */
 int frame_send(int sock, const union frame *f, const int *fds, unsigned int n) MUST_CHECK;
 
 /* Receives one frame: *ret and up to FRAME_MAX_FDS descriptors, owned by the caller (-1 where none).

@@ -354,6 +354,22 @@ static void test_frame_round_trip(void **state)
 	close(sv[1]);
 }
 
+/* A peer that never reads is an error, not a wait without end. */
+static void test_frame_send_does_not_wait(void **state)
+{
+	union frame f = {.ready = {.type = FRAME_READY}};
+	int sv[2];
+	int rc = 0;
+
+	(void)state;
+	pair(sv);
+	for (int i = 0; rc == 0 && i < 100000; i++)
+		rc = frame_send(sv[0], &f, NULL, 0);
+	assert_int_equal(rc, -EAGAIN);
+	close(sv[0]);
+	close(sv[1]);
+}
+
 static void test_frame_text_ends(void **state)
 {
 	union frame f = {.ready = {.type = FRAME_READY}};
@@ -437,7 +453,7 @@ int main(void)
 		CASE(test_roles), CASE(test_lists), CASE(test_entry_paths), CASE(test_entry_fields),
 		CASE(test_builder_bounds), cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_frame_round_trip), cmocka_unit_test(test_frame_text_ends),
-		cmocka_unit_test(test_frame_refusals),
+		cmocka_unit_test(test_frame_refusals), cmocka_unit_test(test_frame_send_does_not_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
