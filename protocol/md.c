@@ -42,6 +42,8 @@ struct walk {
 	const struct md_src *s;
 	unsigned int quotes;      /* enclosing block quotes */
 	unsigned int depth;       /* enclosing boxed items */
+	int blank_end;            /* the last line that was asked for by last_text(), … */
+	int blank_text;           /* … and its answer */
 	struct err *e;
 };
 
@@ -53,10 +55,21 @@ static bool is_blank_line(const struct md_src *s, int line)
 	return true;
 }
 
+/* The last line up to `last` that is not blank, but `first` at least. Items within items end on one line: they are told the
+ * answer of the outermost, or each would walk over the same blank lines again. */
+static int last_text(struct walk *w, int first, int last)
+{
+	if (w->blank_end != last) {
+		w->blank_end = w->blank_text = last;
+		while (w->blank_text > first && is_blank_line(w->s, w->blank_text))
+			w->blank_text--;
+	}
+	return w->blank_text > first ? w->blank_text : first;
+}
+
 static int add_box(struct walk *w, cmark_node *item, cmark_node *par, bool done)
 {
 	struct md *m = w->m;
-	int last = cmark_node_get_end_line(item);
 	struct md_box box = {
 		.line = (unsigned int)cmark_node_get_start_line(par),
 		.done = done,
@@ -67,9 +80,7 @@ static int add_box(struct walk *w, cmark_node *item, cmark_node *par, bool done)
 
 	if (m->n_box == MD_MAX_BOXES)
 		return err_set(w->e, E2BIG, "%s:%u: more than %u boxes: split the file", w->s->name, box.line, MD_MAX_BOXES);
-	while (last > (int)box.line && is_blank_line(w->s, last))
-		last--;
-	box.end = md_src_at(w->s, last + 1);
+	box.end = md_src_at(w->s, last_text(w, (int)box.line, cmark_node_get_end_line(item)) + 1);
 	if (grow(&m->box, m->n_box, sizeof(box)) != 0 || md_plain_text(w->s, par, true, &box.title) != 0)
 		return -ENOMEM;
 	m->box[m->n_box++] = box;

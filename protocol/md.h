@@ -16,6 +16,7 @@
  * bounds no 4 MiB file that was tried takes more than a few seconds. */
 #define MD_MAX_LINE (64u << 10)  /* bytes of one line */
 #define MD_MAX_NESTING 512u      /* bytes of indentation, list and quote markers before a line's text */
+#define MD_MAX_LINES 100000u     /* each is carried through every list that is open */
 #define MD_MAX_BRACKETS 100000u  /* `[` in the file */
 #define MD_MAX_BOXES 20000u
 

@@ -89,9 +89,12 @@ static size_t count_lines(const char *p, size_t n)
 int md_src_init(struct md_src *ret, const char *name, const char *bytes, size_t n, struct err *e)
 {
 	struct md_src s = {.name = name, .p = bytes, .n = n, .n_line = 1};
+	size_t lines = count_lines(bytes, n);
 	int rc;
 
-	s.line = calloc(count_lines(bytes, n) + 1, sizeof(*s.line));
+	if (lines > MD_MAX_LINES)
+		return err_set(e, E2BIG, "%s has more than %u lines: split the file", name, MD_MAX_LINES);
+	s.line = calloc(lines + 1, sizeof(*s.line));
 	if (s.line == NULL)
 		return err_errno(e, ENOMEM, "cannot read %s", name);
 	/* cmark counts columns from behind a byte order mark. */

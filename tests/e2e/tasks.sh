@@ -45,10 +45,13 @@ is "$(json 'len(d["tasks"]), d["warnings"][0]["line"]')" "(1, 3)" "... with the 
 printf -- '- [ ] one\n- [ ] caf\351\n' >latin1.md
 exits 2 "not UTF-8" stint tasks latin1.md
 like "$ERR" '^stint: latin1.md:2: .*0xe9.*UTF-8' "... with the line"
-head -c $((4 * 1024 * 1024)) /dev/zero | tr '\0' '\n' >big.md
+yes "$(printf '%063d' 0)" | head -c $((4 * 1024 * 1024)) >big.md
 exits 0 "4 MiB are read" stint tasks big.md
 echo >>big.md
 exits 2 "one byte more is refused" stint tasks big.md
+head -c 100000 /dev/zero | tr '\0' '\n' >lines.md
+exits 2 "more than 100,000 lines are refused" stint tasks lines.md
+like "$ERR" '^stint: lines.md has more than 100000 lines: split the file' "... in one sentence"
 exits 2 "a missing file" stint tasks missing.md
 exits 2 "a folder" stint tasks .
 exits 2 "two files" stint tasks plain.md fence.md

@@ -180,16 +180,18 @@ static void bound(size_t unit, const char *what, size_t times, int code)
 static void test_bounds(void **state)
 {
 	(void)state;
-	bound(4, "abc\n", TASKS_MAX_BYTES / 4, 0);
-	bound(5, "abcd\n", TASKS_MAX_BYTES / 5 + 1, -EFBIG);
+	bound(64, "abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz 123456789\n", TASKS_MAX_BYTES / 64, 0);
+	bound(64, "abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz 123456789\n", TASKS_MAX_BYTES / 64 + 1, -EFBIG);
+	bound(1, "\n", MD_MAX_LINES - 1, 0);
+	bound(1, "\n", MD_MAX_LINES, -E2BIG);
 	bound(1, "a", MD_MAX_LINE, 0);
 	bound(1, "a", MD_MAX_LINE + 1, -E2BIG);
 	bound(2, "- ", MD_MAX_NESTING / 2, 0);
 	bound(2, "- ", MD_MAX_NESTING / 2 + 1, -E2BIG);
 	bound(8, "- [ ] a\n", MD_MAX_BOXES, 0);
 	bound(8, "- [ ] a\n", MD_MAX_BOXES + 1, -E2BIG);
-	bound(2, "[\n", MD_MAX_BRACKETS, 0);
-	bound(2, "[\n", MD_MAX_BRACKETS + 1, -E2BIG);
+	bound(3, "[[\n", MD_MAX_BRACKETS / 2, 0);
+	bound(3, "[[\n", MD_MAX_BRACKETS / 2 + 1, -E2BIG);
 }
 
 /* ---- the file: every test has a folder of its own */
