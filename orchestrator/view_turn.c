@@ -105,14 +105,14 @@ static int print_text(int root_fd, const char *id, const struct found *f)
 	return show_text(&s);
 }
 
-/* JSON holds UTF-8 only: other bytes become \xHH, as on a terminal. */
+/* JSON holds UTF-8 only, and many readers of it no NUL: other bytes become \xHH, as on a terminal. */
 static json_t *file_text(const char *bytes, size_t n)
 {
 	AUTO_BUF struct buf b = {0};
 	size_t at = 0;
 	size_t len = 1;
 
-	while (at < n && len > 0) {
+	while (at < n && len > 0 && bytes[at] != '\0') {
 		len = str_utf8_len(bytes + at, n - at);
 		at += len;
 	}

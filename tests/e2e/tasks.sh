@@ -87,6 +87,7 @@ END
 old=20260102-030405-0001 new=20260103-000000-00ff
 record "$old" ended 1 '"iterations used up"'
 printf 'hi \033[2J\377\n' >".stint/runs/$old/turn-1/stdout"
+printf 'a\0b\n' >".stint/runs/$old/turn-1/stderr"
 echo 'the prompt' >".stint/runs/$old/turn-1/prompt"
 
 exits 0 "status: a run that ended" stint status
@@ -103,6 +104,7 @@ like "$OUT" 'hi \\x1b\[2J\\xff' "view --turn: output, escaped"
 like "$OUT" 'the prompt' "view --turn: the prompt"
 exits 0 "view --turn --json" stint view --turn 1 --json
 is "$(json 'd["turn"]["n"], d["prompt"], d["stdout"]')" "(1, 'the prompt\\n', 'hi \\\\x1b[2J\\\\xff\\n')" "... is one object"
+is "$(json 'd["stderr"]')" 'a\x00b' "... without a NUL in it"
 exits 0 "view --json" stint view --json
 is "$(json 'd["id"], d["tasks"][0]["iterations"][0]["turns"][0]["wall_ms"]')" "('$old', 61500)" "... is the record"
 exits 2 "view: a turn that there is not" stint view --turn 3
