@@ -16,4 +16,9 @@ int config_roles_parse(struct reader *r, yaml_node_t *roles, struct err *e) MUST
 int config_suite_parse(struct reader *r, void *out, yaml_node_t *value, struct err *e) MUST_CHECK;
 void config_role_done(struct config_role *role);
 
+/* Whether an extended regular expression compiles, in bounded time. 0, -EINVAL with why (what follows the key's name), or
+ * another negative errno: it could not be found out. */
+#define CONFIG_REGEX_WHY 192
+int config_regex_check(const char *pattern, char ret_why[CONFIG_REGEX_WHY]) MUST_CHECK;
+
 #endif

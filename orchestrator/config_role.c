@@ -1,6 +1,5 @@
 /* `roles` and `suite`: what each role runs, and with what. */
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +9,6 @@
 #include "roles/path.h"
 
 #define MINUTE_MS 60000u
-#define REGEX_MAX 512u      /* bytes of must_match */
-#define REGEX_COPIES 256u   /* of one part, by the intervals around it */
 
 static const struct {
 	const char *name;
@@ -242,47 +239,9 @@ static int set_format(struct reader *r, void *out, yaml_node_t *value, struct er
 	return rc;
 }
 
-/* How often "{2,7}" at p repeats what stands before it, at most; 1 where it is no interval. */
-static unsigned long interval_copies(const char *p)
-{
-	unsigned long most = 1;
-
-	do {
-		unsigned long n = 0;
-
-		for (p++; *p >= '0' && *p <= '9'; p++)
-			n = n > REGEX_COPIES ? n : n * 10 + (unsigned long)(*p - '0');
-		most = n > most ? n : most;
-	} while (*p == ',');
-	return most;
-}
-
-/* What libc's regcomp() may be asked for: it recurses into brackets, and copies what an interval repeats, intervals within
- * intervals multiplied. A back reference makes matching exponential in what the suite prints. NULL, or what is too much. */
-static const char *regex_excess(const char *s)
-{
-	unsigned long copies = 1;
-
-	if (strlen(s) > REGEX_MAX)
-		return "it is longer than 512 bytes: shorten it";
-	for (; *s != '\0'; s++) {
-		if (s[0] == '\\' && s[1] >= '1' && s[1] <= '9')
-			return "a back reference is none of an extended regular expression: write the text again";
-		if (s[0] == '\\' && s[1] != '\0')
-			s++;
-		else if (s[0] == '{')
-			copies *= interval_copies(s);
-		if (copies > REGEX_COPIES)
-			return "its {} repeat too much: all of them multiplied may be 256 at most";
-	}
-	return NULL;
-}
-
 static int set_must_match(struct reader *r, void *out, yaml_node_t *value, struct err *e)
 {
-	regex_t re;
-	char why[128];
-	const char *excess;
+	char why[CONFIG_REGEX_WHY];
 	int rc;
 
 	(void)out;
@@ -291,16 +250,10 @@ static int set_must_match(struct reader *r, void *out, yaml_node_t *value, struc
 	rc = value_text(r, value, "must_match", &r->c->must_match, e);
 	if (rc != 0)
 		return rc;
-	excess = regex_excess(r->c->must_match);
-	if (excess != NULL)
-		return yaml_fail(r->y, value, e, "must_match: %s", excess);
-	rc = regcomp(&re, r->c->must_match, REG_EXTENDED | REG_NOSUB);
-	if (rc != 0) {
-		(void)regerror(rc, &re, why, sizeof(why));
-		return yaml_fail(r->y, value, e, "must_match is no extended regular expression: %s", why);
-	}
-	regfree(&re);
-	return 0;
+	rc = config_regex_check(r->c->must_match, why);
+	if (rc == -EINVAL)
+		return yaml_fail(r->y, value, e, "must_match%s", why);
+	return rc == 0 ? 0 : err_errno(e, -rc, "cannot check must_match");
 }
 
 static const struct config_key suite_keys[] = {

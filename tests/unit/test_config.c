@@ -322,6 +322,9 @@ static void test_must_match_is_bounded(void **state)
 	memset(deep + 256, ')', 256);
 	(void)snprintf(text, sizeof(text), "suite: {format: exit, must_match: '%s'}\n", deep);
 	good(text);
+	bad("suite: {format: exit, must_match: 'a++++++++++++++++++++++++++++++++++++++++'}\n", "1:35", "too long");
+	bad("suite: {format: exit, must_match: '(((\\b\\b\\b\\b\\b\\b\\b\\b)?){0,3})+'}\n", "1:35", "too long");
+	good("suite: {format: exit, must_match: '^(Tests run: [0-9]+, )?[1-9][0-9]* passed(, [0-9]+ skipped)*$'}\n");
 }
 
 static void test_numbers(void **state)
