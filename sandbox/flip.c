@@ -246,8 +246,8 @@ static int flip_folder(struct flip *f, struct zone *z, struct err *e)
 	if (rc != 0)
 		return tree_entry_fail("cannot set the ACL of", &none, z->path, rc, e);
 	z->seen = level == LEVEL_RW;
-	/* Nobody can have changed what no role may write; what a person adds there gets its rights by default. */
-	if (level == LEVEL_NONE || (z->inside == (int)level && zone_most(z, f->t->policy->n_roles) != LEVEL_RW))
+	/* Since the walk that opened it for reading no role had it for writing; what a person adds there gets its rights by default. */
+	if (level == LEVEL_NONE || (level == LEVEL_R && z->inside == LEVEL_R))
 		return 0;
 	z->inside = ZONE_LEVEL_UNKNOWN;
 	f->level = level;

@@ -236,6 +236,8 @@ int tree_restore(struct tree *t, struct err *e)
 
 	if (!t->journaled)
 		return 0;
+	for (int i = 0; i < t->zones.n; i++)
+		t->zones.v[i].inside = ZONE_LEVEL_UNKNOWN;
 	rc = restore_all(&t->ids, t->root_fd, t->journal_fd, &t->journal, NULL, e);
 	if (rc == 0)
 		rc = journal_remove(t->journal_fd, &t->journal, e);

@@ -1,0 +1,150 @@
+/* Which zones a flip walks again: a reader's zone only after a role had it for writing, a sealed one never. */
+#include "tests/unit/tree_fixture.h"
+
+#include <sys/inotify.h>
+
+/* Whether a folder below the zone was opened during the flip: nothing else here opens it. */
+static bool walks(struct fx *f, unsigned int role, const char *folder)
+{
+	char events[4096] __attribute__((aligned(8)));
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	ssize_t n;
+
+	assert_true(watch >= 0);
+	assert_true(inotify_add_watch(watch, fx_path(f, folder), IN_OPEN) >= 0);
+	fx_flip(f, role);
+	n = read(watch, events, sizeof(events));
+	(void)close(watch);
+	assert_true(n > 0 || errno == EAGAIN);
+	return n > 0;
+}
+
+static void test_a_zone_that_nobody_wrote_is_not_walked_again(void **state)
+{
+	struct fx *f = *state;
+
+	fx_mkdir(f, "lib/core/src/deep", 0755);
+	fx_open(f);
+	assert_true(walks(f, DEVELOPER, "lib/core/src/deep"));
+	fx_reclaim(f);
+	assert_true(walks(f, TESTER, "lib/core/src/deep"));
+	fx_reclaim(f);
+	assert_false(walks(f, REVIEWER, "lib/core/src/deep"));
+	fx_reclaim(f);
+	assert_true(walks(f, DEVELOPER, "lib/core/src/deep"));
+	fx_reclaim(f);
+	/* Sealed in between and opened for reading for the first time since it was written. */
+	assert_true(walks(f, DEVELOPER, "src/sub"));
+	fx_reclaim(f);
+	assert_false(walks(f, TESTER, "src/sub"));
+	fx_reclaim(f);
+	assert_true(walks(f, REVIEWER, "src/sub"));
+	fx_reclaim(f);
+	assert_false(walks(f, TESTER, "src/sub"));
+	fx_reclaim(f);
+	assert_false(walks(f, REVIEWER, "src/sub"));
+	fx_reclaim(f);
+	fx_close(f);
+}
+
+static void test_what_a_writer_made_is_read_only_for_the_next(void **state)
+{
+	struct fx *f = *state;
+
+	fx_open(f);
+	for (int turn = 0; turn < 2; turn++) {
+		fx_flip(f, REVIEWER);
+		fx_reclaim(f);
+		fx_flip(f, DEVELOPER);
+		fx_sh(f, AGENT, "rm -rf src/sub/made src/made-link; mkdir -p src/sub/made/in; umask 0; echo n > src/sub/made/in/file; chmod 666 src/sub/made/in/file; "
+		      "ln src/sub/made/in/file src/made-link; chmod 600 src/made-link");
+		fx_reclaim(f);
+		fx_flip(f, REVIEWER);
+		assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/made/in/file"), 0);
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/made/in/file"), EACCES);
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/made-link"), EACCES);
+		assert_int_equal(fx_as(f, AGENT, act_create, "src/sub/made/new"), EACCES);
+		fx_reclaim(f);
+		/* Not walked again for the second reader, and still as the table says. */
+		fx_flip(f, REVIEWER);
+		assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/made/in/file"), 0);
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/made/in/file"), EACCES);
+		fx_reclaim(f);
+	}
+	fx_close(f);
+}
+
+/* By the folder's default ACL; what a person did to modes meanwhile is there at the end. */
+static void test_a_persons_new_file_is_read_only_without_a_walk(void **state)
+{
+	struct fx *f = *state;
+
+	fx_open(f);
+	fx_flip(f, DEVELOPER);
+	fx_reclaim(f);
+	fx_flip(f, REVIEWER);
+	fx_sh(f, OWNER, "echo p > src/sub/mine; chmod 640 src/sub/mine; mkdir src/sub/dir; echo p > src/sub/dir/in; chmod 755 src/a.c");
+	fx_reclaim(f);
+	assert_false(walks(f, REVIEWER, "src/sub"));
+	assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/mine"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/mine"), EACCES);
+	assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/dir/in"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_create, "src/sub/dir/new"), EACCES);
+	fx_reclaim(f);
+	fx_flip(f, DEVELOPER);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/mine"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_exec, "src/a.c"), 0);
+	fx_reclaim(f);
+	fx_close(f);
+	assert_int_equal(fx_stat(f, "src/sub/mine").st_mode & 07777, 0640);
+	assert_int_equal(fx_stat(f, "src/a.c").st_mode & 07777, 0755);
+	assert_string_equal(fx_acl_text(f, "src/sub/mine", ACL_TYPE_ACCESS), "u::rw-,g::r--,o::---");
+}
+
+/* A name outside the zone closes the file where it is seen: in the zone that is walked, for both. */
+static void test_a_hard_link_out_of_a_readers_zone_is_closed(void **state)
+{
+	struct fx *f = *state;
+
+	fx_mkdir(f, "lib/core/src/deep", 0755);
+	fx_open(f);
+	fx_flip(f, TESTER);
+	assert_int_equal(fx_as(f, AGENT, act_read, "lib/core/src/c.c"), 0);
+	fx_sh(f, OWNER, "ln lib/core/src/c.c tests/out");
+	fx_reclaim(f);
+	assert_false(walks(f, TESTER, "lib/core/src/deep"));
+	assert_int_equal(fx_as(f, AGENT, act_write, "tests/out"), EACCES);
+	assert_int_equal(fx_as(f, AGENT, act_read, "lib/core/src/c.c"), EACCES);
+	fx_reclaim(f);
+	fx_close(f);
+}
+
+/* A restore closes what was open, so nothing is known of it any more. */
+static void test_a_run_after_a_restore_walks_again(void **state)
+{
+	struct fx *f = *state;
+
+	fx_open(f);
+	fx_flip(f, REVIEWER);
+	fx_reclaim(f);
+	OK(f, tree_restore(f->t, &f->e));
+	OK(f, tree_repair(f->t, &f->e));
+	assert_true(walks(f, REVIEWER, "src/sub"));
+	assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/b.c"), 0);
+	assert_non_null(strstr(fx_acl_text(f, "src/sub/b.c", ACL_TYPE_ACCESS), "u:61002:r"));
+	fx_reclaim(f);
+	fx_close(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_a_zone_that_nobody_wrote_is_not_walked_again),
+		T(test_what_a_writer_made_is_read_only_for_the_next),
+		T(test_a_persons_new_file_is_read_only_without_a_walk),
+		T(test_a_hard_link_out_of_a_readers_zone_is_closed),
+		T(test_a_run_after_a_restore_walks_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
