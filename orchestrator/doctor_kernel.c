@@ -22,7 +22,7 @@ static const struct {
 	const char *instead;
 } fallback[] = {
 	{2, DOCTOR_WARN, "landlock-refer", "inside a turn such a rename fails, tools that build by renaming fail with it"},
-	{3, DOCTOR_WARN, "landlock-truncate", "ownership and ACLs still refuse it in a turn; Landlock alone does not"},
+	{3, DOCTOR_OK, "landlock-truncate", "in a turn ACLs or read-only mounts refuse it; `stint guard` alone does not"},
 	{4, DOCTOR_WARN, "landlock-tcp", "a role with ports does not start (the guard refuses it); one without has no network at all"},
 	{5, DOCTOR_OK, "landlock-ioctl", "a turn sees only harmless devices"},
 	{6, DOCTOR_OK, "landlock-scopes", "a turn has its own process and IPC namespaces"},
@@ -57,6 +57,11 @@ static void landlock(struct doctor_report *r)
 	if (abi == -EOPNOTSUPP) {
 		doctor_add(r, DOCTOR_FAIL, "landlock", why, "add landlock to lsm= on the kernel's command line and boot again",
 		           "built in, but switched off at boot");
+		return;
+	}
+	if (abi == -EPERM) {
+		doctor_add(r, DOCTOR_FAIL, "landlock", why, "let the container's seccomp filter pass landlock_create_ruleset, "
+		           "landlock_add_rule and landlock_restrict_self", "refused by a seccomp filter, as in a container");
 		return;
 	}
 	if (abi < 0) {

@@ -91,15 +91,23 @@ static int add_ports(const struct landlock *l, const struct guard_options *o, st
 	return rc;
 }
 
+static const char *why_no_landlock(int code)
+{
+	if (code == EOPNOTSUPP)
+		return "switched off: add landlock to lsm= on the kernel's command line";
+	if (code == EPERM)
+		return "refused by a seccomp filter, as in a container: let it pass landlock_create_ruleset, landlock_add_rule and "
+		       "landlock_restrict_self";
+	return "not in this kernel: Linux 5.13 or newer is needed";
+}
+
 /* The ABI to confine with, or why that cannot be. */
 static int usable_abi(const struct guard_options *o, bool sockets, struct err *e)
 {
 	int abi = landlock_abi();
 
 	if (abi < 0)
-		return err_set(e, -abi, "Landlock is %s",
-		               abi == -EOPNOTSUPP ? "switched off: add landlock to lsm= on the kernel's command line"
-		                                  : "not in this kernel: Linux 5.13 or newer is needed");
+		return err_set(e, -abi, "Landlock is %s", why_no_landlock(-abi));
 	if (abi < o->min_abi)
 		return err_set(e, ENOSYS, "this kernel enforces Landlock ABI %d, ABI %d was demanded: use a newer kernel or "
 		               "lower --min-abi", abi, o->min_abi);

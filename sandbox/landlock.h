@@ -63,7 +63,7 @@ struct landlock_feature {
 };
 extern const struct landlock_feature landlock_features[]; /* ends with abi 0, ascending */
 
-/* The running kernel's ABI (>= 1), -ENOSYS (not built in) or -EOPNOTSUPP (switched off at boot). */
+/* The running kernel's ABI (>= 1), -ENOSYS (not built in), -EOPNOTSUPP (switched off at boot) or -EPERM (a seccomp filter). */
 int landlock_abi(void) MUST_CHECK;
 
 /* Every right that this ABI knows and stint handles; all zero for abi < 1. Pure. */

@@ -1,6 +1,7 @@
 /* Makes one system call by name and prints "ok" or the name of its errno: what guard.sh compares inside and outside. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/random.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -53,6 +54,14 @@ static long try_keyctl(char **a) { (void)a; return syscall(SYS_keyctl, 0, -3, 1)
 static long try_io_uring(char **a) { (void)a; return syscall(SYS_io_uring_setup, 0, NULL); }
 static long try_personality(char **a) { return syscall(SYS_personality, number(a[0])); }
 static long try_number(char **a) { return syscall(number(a[0]), -1, -1, -1, -1); }
+
+static long try_ioctl(char **a)
+{
+	int bits;
+	int fd = open(a[0], O_RDONLY);
+
+	return fd < 0 ? fd : ioctl(fd, RNDGETENTCNT, &bits);
+}
 
 static long try_ptrace(char **a)
 {
@@ -179,7 +188,7 @@ static const struct {
 	{"chmod", try_chmod, 2}, {"chown", try_chown, 1}, {"utime", try_utime, 1}, {"setxattr", try_setxattr, 1},
 	{"mkfifo", try_mkfifo, 1}, {"mknod", try_mknod, 1}, {"socket", try_socket, 3}, {"kill", try_kill, 1},
 	{"unshare", try_unshare, 1}, {"clone3", try_clone3, 0}, {"keyctl", try_keyctl, 0}, {"io_uring", try_io_uring, 0},
-	{"personality", try_personality, 1}, {"number", try_number, 1}, {"ptrace", try_ptrace, 0},
+	{"personality", try_personality, 1}, {"number", try_number, 1}, {"ptrace", try_ptrace, 0}, {"ioctl", try_ioctl, 1},
 	{"tiocsti", try_tiocsti, 1}, {"connect", try_connect, 1}, {"bind", try_bind, 1}, {"fastopen", try_fastopen, 1},
 	{"abstract", try_abstract, 1}, {"serve", try_serve, 2},
 #ifdef __x86_64__

@@ -1,0 +1,111 @@
+#!/bin/bash
+# Older and newer Landlock ABIs, faked (fake.c): whatever the kernel offers, each program either holds what it states, shown
+# by a call that is denied where its twin is allowed, or refuses in words. Never silently less.
+# shellcheck disable=SC2154 # OUT, ERR and RC are set by run()
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+project_new /srv
+folder_new
+D=$FOLDER
+FAKE=$TOP/${BUILD:-build}/tests/kernels/fake
+GUARD=$D/bin/stint-guard
+mkdir "$D/bin" "$D/rw" "$D/rw/a" "$D/rw/b" "$D/ro" "$D/out"
+install -m 755 "$STINT_BIN/stint-guard" "$TOP/${BUILD:-build}/tests/e2e/guard_try" "$D/bin/"
+for f in rw/f ro/f out/f; do echo content >"$D/$f"; done
+chown -R 65534:65534 "$D/rw" "$D/ro" "$D/out"
+as() { setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"; }
+real=$(python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(444, None, 0, 1))')
+min() { echo $(($1 < $2 ? $1 : $2)); }
+
+# What every ABI handles: file system, network, scopes. By hand, from the kernel's documentation.
+handled=([1]='0x1fff 0 0' [2]='0x3fff 0 0' [3]='0x7fff 0 0' [4]='0x7fff 0x3 0' [5]='0xffff 0x3 0' [6]='0xffff 0x3 0x3'
+    [7]='0xffff 0x3 0x3' [8]='0xffff 0x3 0x3' [9]='0x1ffff 0x3 0x3' [10]='0x1ffff 0xf 0x3' [99]='0x1ffff 0xf 0x3')
+# What the guard must say that this kernel cannot do, and the ABI that brings it.
+said=('let files move between folders:2' 'truncate(2) of files:3' 'limit TCP:4' 'ioctl(2) on devices:5'
+    'stop signals and abstract UNIX sockets:6' 'UNIX sockets by path:9' 'limit UDP:10')
+
+# A process and an abstract socket outside, and two ports.
+port=$((21000 + $$ % 9000))
+as "$D/bin/guard_try" serve $port "stint-abi-$$" >"$D/ready" 2>/dev/null &
+server=$!
+for ((i = 0; i < 100; i++)); do grep -q ready "$D/ready" && break; sleep 0.1; done
+pid=$(sed -n 's/^ready //p' "$D/ready")
+[ -n "$pid" ] || bail "no server on port $port"
+
+# What is tried, one word a line: the name, then what came of it.
+cat >"$D/bin/tries" <<END
+t=$D/bin/guard_try
+mv -T $D/rw/b/m $D/rw/a/m 2>/dev/null
+[ -e $D/rw/a/m ] || : >$D/rw/a/m
+echo "read-granted \$(\$t read $D/ro/f)"
+echo "read \$(\$t read $D/out/f)"
+echo "write-granted \$(\$t write $D/rw/f)"
+echo "write \$(\$t write $D/ro/f)"
+echo "create \$(\$t create $D/out/new)"
+echo "move \$(\$t rename $D/rw/a/m $D/rw/b/m)"
+echo "truncate-granted \$(\$t truncate $D/rw/f)"
+echo "truncate \$(\$t truncate $D/ro/f)"
+echo "ioctl \$(\$t ioctl /dev/urandom)"
+echo "signal \$(\$t kill $pid)"
+echo "abstract \$(\$t abstract stint-abi-$$)"
+END
+chmod 755 "$D/bin/tries"
+# expected ABI: the same, by hand.
+expected() {
+    local n=$1
+    printf '%s\n' 'read-granted ok' 'read EACCES' 'write-granted ok' 'write EACCES' 'create EACCES'
+    [ "$n" -ge 2 ] && echo 'move ok' || echo 'move EXDEV'
+    echo 'truncate-granted ok'
+    [ "$n" -ge 3 ] && echo 'truncate EACCES' || echo 'truncate ok'
+    [ "$n" -ge 5 ] && echo 'ioctl EACCES' || echo 'ioctl ok'
+    [ "$n" -ge 6 ] && printf '%s\n' 'signal EPERM' 'abstract EPERM' || printf '%s\n' 'signal ok' 'abstract ok'
+}
+grants=(--no-system --allow-read "$D/bin" --allow-read /usr --optional-read /bin --optional-read /lib --optional-read /lib64
+    --allow-read /etc --allow-read /dev/urandom --allow-write /dev/null --allow-write "$D/rw" --allow-read "$D/ro")
+fake() { # WORDS -- COMMAND…: on that kernel, as nobody
+    local words=()
+    while [ "$1" != -- ]; do words+=("$1"); shift; done
+    shift
+    run "$FAKE" "${words[@]}" -- setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"
+}
+
+# ---------------------------------------------------------------- the guard alone
+run as sh "$D/bin/tries"
+is "$(grep -vc ' ok$' <<<"$OUT")" 0 "outside the guard every one of these calls succeeds"
+rm -f "$D/out/new"
+for n in 1 2 3 4 5 6 7 8 9 10 99; do
+    rm -f "$D/log"
+    fake "abi=$n" "log=$D/log" -- "$GUARD" "${grants[@]}" -- sh "$D/bin/tries"
+    is "$OUT" "$(expected "$(min "$n" "$real")")" "ABI $n: what is held"
+    is "$(cat "$D/log")" "$(printf 'create fs=%s net=%s scoped=%s: ok\nrestrict' ${handled[n]})" "ABI $n: exactly its rights are asked for, once"
+    missing=''
+    for s in "${said[@]}"; do
+        [ "$n" -ge "${s##*:}" ] || missing+="${s%:*}; "
+        if grep -qF "${s%:*}" <<<"$(grep 'this kernel cannot' <<<"$ERR")"; then missing=${missing/"${s%:*}; "/}; [ "$n" -lt "${s##*:}" ] || missing+="not: $s; "; fi
+    done
+    is "$missing" "" "ABI $n: what is not held is stated, and nothing else is"
+    like "$ERR" "Landlock: ABI $(min "$n" 10) enforced, ABI 10 requested" "ABI $n: and the numbers"
+
+    fake "abi=$n" -- "$GUARD" --quiet --allow-read "$D/bin" --allow-connect "$port" -- \
+        sh -c "$D/bin/guard_try connect $port; $D/bin/guard_try connect $((port + 1))"
+    if [ "$n" -lt 4 ]; then
+        like "$RC $OUT $ERR" "^125  .*cannot limit TCP ports \(Landlock ABI $n, 4 is needed\)" "ABI $n: a port that nothing would hold is refused"
+    elif [ "$real" -ge 4 ]; then
+        is "$RC $OUT" $'0 ok\nEACCES' "ABI $n: the granted port and no other"
+    else
+        skip "ABI $n: the granted port and no other" "the real kernel has ABI $real"
+    fi
+    fake "abi=$n" -- "$GUARD" --quiet --min-abi "$(min "$n" 10)" -- true
+    reached=$RC
+    [ "$n" -ge 10 ] || fake "abi=$n" -- "$GUARD" --quiet --min-abi $((n + 1)) -- true
+    [ "$n" -lt 10 ] || RC=125 ERR="ABI $n, ABI $((n + 1)) was demanded"
+    like "$reached $RC $ERR" "^0 125 .*ABI $n, ABI $((n + 1)) was demanded" "ABI $n: a floor is held"
+done
+kill "$pid"
+wait "$server" 2>/dev/null
+for e in ENOSYS:'not in this kernel' EOPNOTSUPP:'switched off' EPERM:'refused by a seccomp filter'; do
+    fake "abi=${e%:*}" -- "$GUARD" --allow-read "$D/bin" -- echo started
+    like "$RC $OUT $ERR" "^125  .*Landlock is ${e#*:}" "no Landlock (${e%:*}): nothing is started"
+done
+
+done_testing
