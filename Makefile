@@ -86,8 +86,8 @@ $(BUILD)/obj/orchestrator/templates.o: $(wildcard orchestrator/templates/*/*)
 # loads a library later (no name service). Where there is no static libc they are linked as the others.
 STATIC ?= $(if $(SAN)$(FUZZ),,$(shell echo 'int main(void){return 0;}' | $(CC) -static-pie -fPIE -x c -o /dev/null - 2>/dev/null && echo -static-pie))
 $(BUILD)/bin/stint $(BUILD)/bin/stint-guard: LDFLAGS := $(if $(STATIC),$(filter-out -pie,$(LDFLAGS)) $(STATIC),$(LDFLAGS))
-$(BUILD)/bin/stint: $(call objs,$(FRONT))
-$(BUILD)/bin/stint-guard: $(call objs,$(GUARD)) $(BUILD)/obj/gen/filter_data.o
+$(BUILD)/bin/stint: $(call objs,$(FRONT)) Makefile
+$(BUILD)/bin/stint-guard: $(call objs,$(GUARD)) $(BUILD)/obj/gen/filter_data.o Makefile
 $(BUILD)/bin/stint-warden: $(call objs,$(WARDEN))
 $(BUILD)/bin/stint-coordinator: LDLIBS += $(COORD_LIBS)
 $(BUILD)/bin/stint-coordinator: $(call objs,$(COORD))

@@ -122,17 +122,18 @@ static int check_alternates(int root_fd, const char *root_path, struct err *e)
 	return 0;
 }
 
-/* Whoever opens a pipe waits for its other end, and libgit2 opens what it finds. */
-static int is_plain(const char *path, const struct stat *st, int type, struct FTW *at)
+/* Whoever opens a pipe waits for its other end, and libgit2 opens what it finds. A socket cannot be opened, and git's file system
+ * monitor has one. */
+static int may_wait(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)path;
 	(void)at;
 	if (type == FTW_NS)
 		return 0;
-	return S_ISDIR(st->st_mode) || S_ISREG(st->st_mode) || S_ISLNK(st->st_mode) ? 0 : 1;
+	return S_ISFIFO(st->st_mode) || S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode) ? 1 : 0;
 }
 
-static int check_plain(int root_fd, const char *root_path, struct err *e)
+static int refuse_waiting(int root_fd, const char *root_path, struct err *e)
 {
 	AUTO_BUF struct buf path = {0};
 	const char *s;
@@ -140,10 +141,10 @@ static int check_plain(int root_fd, const char *root_path, struct err *e)
 
 	if (buf_addf(&path, "/proc/self/fd/%d/.git", root_fd) != 0 || (s = buf_str(&path)) == NULL)
 		return err_errno(e, ENOMEM, "cannot look at %s/.git", root_path);
-	rc = nftw(s, is_plain, WALK_FDS, FTW_PHYS);
+	rc = nftw(s, may_wait, WALK_FDS, FTW_PHYS);
 	if (rc > 0)
-		rc = err_set(e, EINVAL, "%s/.git holds a pipe, a socket or a device: git has none: remove what find %s/.git ! -type f "
-		             "! -type d ! -type l shows", root_path, root_path);
+		rc = err_set(e, EINVAL, "%s/.git holds a pipe or a device, which a run could wait for without end: git has none: remove "
+		             "what find %s/.git -type p -o -type c -o -type b shows", root_path, root_path);
 	else if (rc < 0)
 		rc = err_errno(e, errno, "cannot look at all of %s/.git", root_path);
 	return rc == 0 ? 0 : err_stop(e, STOP_USAGE, rc);
@@ -203,7 +204,7 @@ int repo_open(struct repo **ret, int root_fd, const char *root_path, struct err 
 	r->root_fd = root_fd;
 	rc = check_layout(root_fd, root_path, e);
 	if (rc == 0)
-		rc = check_plain(root_fd, root_path, e);
+		rc = refuse_waiting(root_fd, root_path, e);
 	if (rc == 0)
 		rc = check_alternates(root_fd, root_path, e);
 	if (rc == 0) {

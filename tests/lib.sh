@@ -131,6 +131,19 @@ put() { # FILE: standard input becomes the project's FILE, as its owner
     own sh -c 'cat >"$1"' sh "$1" || bail "cannot write $1"
 }
 
+# scripted DEVELOPER TESTER REVIEWER SUITE [MORE-YAML]: stint.yaml with these shell texts (without ') as the project's agents
+scripted() {
+    put stint.yaml <<END
+agent_user: $AGENT
+roles:
+  developer: {command: [sh, -c, '$1']}
+  tester: {command: [sh, -c, '$2']}
+  reviewer: {command: [sh, -c, '$3']}
+suite: {command: [sh, -c, '$4'], format: tap}
+${5:-}
+END
+}
+
 commit_all() { # MESSAGE
     own git add -A && own git commit -q -m "$1" || bail "cannot commit"
 }

@@ -80,7 +80,7 @@ attack_kill_outside() {
     sleep 600 &
     local pid=$!
     # shellcheck disable=SC2016 # runs inside
-    refused "a process outside cannot be signalled" 'No such process|Operation not permitted' in_turn sh -c 'bin/try kill $$ 0' -- in_turn bin/try kill "$pid" 9
+    refused "a process outside cannot be signalled" 'No such process' in_turn sh -c 'bin/try kill $$ 0' -- in_turn bin/try kill "$pid" 9
     kill "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null
 }
@@ -93,30 +93,30 @@ attack_mount() { control_and "mount" 'Operation not permitted' mount src; }
 attack_umount_cover() { control_and "lifting a cover" 'Operation not permitted' umount tests; }
 attack_userns_umount_cover() {
     LAYERS=acl,landlock
-    refused "lifting a cover from a user namespace, without seccomp" 'Invalid argument|Operation not permitted|Permission denied' \
+    refused "lifting a cover from a user namespace, without seccomp" 'Invalid argument' \
         in_turn bin/try native -- in_turn bin/try userns-umount tests
     LAYERS=''
 }
 attack_chroot() { control_and "chroot" 'Operation not permitted' chroot; }
-attack_iouring() { control_and "io_uring" 'Operation not permitted|Function not implemented' iouring; }
+attack_iouring() { control_and "io_uring" 'Operation not permitted' iouring; }
 attack_bpf() { control_and "bpf" 'Operation not permitted' bpf; }
-attack_keyring() { control_and "the kernel's keyring" 'Operation not permitted|Function not implemented' keyctl; }
-attack_userfaultfd() { control_and "userfaultfd" 'Operation not permitted|Function not implemented' userfaultfd; }
+attack_keyring() { control_and "the kernel's keyring" 'Operation not permitted' keyctl; }
+attack_userfaultfd() { control_and "userfaultfd" 'Operation not permitted' userfaultfd; }
 attack_perf() { control_and "perf events" 'Operation not permitted' perf; }
 attack_clone3() { refused "clone3 is not there, threads are" 'Function not implemented' in_turn bin/try thread -- in_turn bin/try clone3; }
 attack_tiocsti() { refused "typing into a terminal" 'Operation not permitted' in_turn bin/try winsize -- in_turn bin/try tiocsti; }
 attack_tiocsti_high_bits() { refused "typing into a terminal with high bits set" 'Operation not permitted' in_turn bin/try winsize -- in_turn bin/try tiocsti-high; }
 attack_x32() { door_is_shut "the x32 door" x32; }
 attack_int80() { door_is_shut "the i386 door" int80; }
-attack_raw_socket() { refused "a raw socket" 'Operation not permitted|not supported|Permission denied' in_turn bin/try socket 2 1 0 -- in_turn bin/try socket 2 3 1; }
-attack_packet_socket() { refused "a packet socket" 'Operation not permitted|not supported' in_turn bin/try socket 1 1 0 -- in_turn bin/try socket 17 3 0; }
-attack_vsock() { refused "a vsock" 'Operation not permitted|not supported' in_turn bin/try socket 1 1 0 -- in_turn bin/try socket 40 1 0; }
-attack_netlink_audit() { refused "a netlink socket other than route" 'Operation not permitted|not supported' in_turn bin/try socket 16 3 0 -- in_turn bin/try socket 16 3 9; }
+attack_raw_socket() { refused "a raw socket" 'Operation not permitted' in_turn bin/try socket 2 1 0 -- in_turn bin/try socket 2 3 1; }
+attack_packet_socket() { refused "a packet socket" 'Address family not supported' in_turn bin/try socket 1 1 0 -- in_turn bin/try socket 17 3 0; }
+attack_vsock() { refused "a vsock" 'Address family not supported' in_turn bin/try socket 1 1 0 -- in_turn bin/try socket 40 1 0; }
+attack_netlink_audit() { refused "a netlink socket other than route" 'Operation not permitted' in_turn bin/try socket 16 3 0 -- in_turn bin/try socket 16 3 9; }
 attack_loopback_of_host() {
     python3 -c 'import socket,time; s=socket.create_server(("127.0.0.1",38471)); time.sleep(600)' &
     local pid=$!
     sleep 0.7
-    refused "a server on the host's loopback" 'Connection refused|Network is unreachable' "$TRY" connect 38471 -- in_turn bin/try connect 38471
+    refused "a server on the host's loopback" 'Connection refused' "$TRY" connect 38471 -- in_turn bin/try connect 38471
     kill "$pid"
     wait "$pid" 2>/dev/null
 }
@@ -135,7 +135,7 @@ attack_abstract_socket() {
 s=socket.socket(socket.AF_UNIX); s.bind("\0stint-attack"); s.listen(); time.sleep(600)' &
     local pid=$!
     sleep 0.7
-    refused "an abstract socket of the host" 'Connection refused|Operation not permitted' "$TRY" unix @stint-attack -- in_turn bin/try unix @stint-attack
+    refused "an abstract socket of the host" 'Connection refused' "$TRY" unix @stint-attack -- in_turn bin/try unix @stint-attack
     kill "$pid"
     wait "$pid" 2>/dev/null
 }
@@ -237,7 +237,7 @@ attack_tiocsetd() { kernel tiocsetd "a line discipline" 'Operation not permitted
 attack_personality() { kernel personality "executable data" 'Operation not permitted'; }
 attack_setgroups() { kernel setgroups "root's group" 'Operation not permitted'; }
 attack_setid_program() { kernel setid_su "a set-id program of the system" 'Authentication failure|Permission denied|must be suid|Operation not permitted|System error'; }
-attack_proc_core_pattern() { kernel proc_core_pattern "where core files go" 'Permission denied|Read-only file system'; }
+attack_proc_core_pattern() { kernel proc_core_pattern "where core files go" 'Read-only file system'; }
 attack_proc_fds_of_init() { kernel init_descriptors "init's descriptors" 'Permission denied'; }
 attack_core_limit() {
     run turn developer sh -c 'ulimit -c; ulimit -c unlimited'

@@ -4,6 +4,8 @@
 # shellcheck source=tests/attack/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# shellcheck disable=SC2016 # runs inside
+work=('echo 42 >src/answer' 'echo t >tests/answer' 'true' 'if [ "$(cat src/answer)" = 42 ]; then echo "ok 1"; else echo "not ok 1"; fi; echo 1..1')
 # A project that one run finishes; MARK is a file that anybody may make and that nobody may be made to make.
 fresh() {
     project_new /srv
@@ -11,19 +13,8 @@ fresh() {
     MARK=$FOLDER/marks/ran
     own git config user.name Owner
     own git config user.email owner@localhost
-    script 'echo 42 >src/answer' 'echo t >tests/answer' 'true' 'if [ "$(cat src/answer)" = 42 ]; then echo "ok 1"; else echo "not ok 1"; fi; echo 1..1'
+    scripted "${work[@]}"
     commit_all arena
-}
-script() { # DEVELOPER TESTER REVIEWER SUITE [MORE-YAML]
-    put stint.yaml <<END
-agent_user: $AGENT
-roles:
-  developer: {command: [sh, -c, '$1']}
-  tester: {command: [sh, -c, '$2']}
-  reviewer: {command: [sh, -c, '$3']}
-suite: {command: [sh, -c, '$4'], format: tap}
-${5:-}
-END
 }
 go() { run timeout 60 stint run -C "$P" "$@"; }
 program() { # NAME: a program of the repository's that leaves the mark and does what a filter does
@@ -159,7 +150,7 @@ attack_conditional_include() {
     commit_all include
     not_run "a program of a conditionally included file" git status
 }
-attack_owners_config() { # the owner's own settings are none of the run's either
+attack_editors() {
     fresh
     program evil
     own git config core.editor "$P/evil"
@@ -175,39 +166,36 @@ attack_merge_driver() {
     commit_all attributes
     not_run "a merge driver" sh -c 'git switch -qc side && echo a >src/code.txt && git commit -qam a && git switch -q main && echo b >src/code.txt && git commit -qam b && git merge side; git merge --abort; git reset -q --hard HEAD~1'
 }
+# pushed NAME STATUS WANT URL CONTROL…: CONTROL runs the program; a run that is to push to URL ends with STATUS and WANT, and does not
+pushed() {
+    local name=$1 status=$2 want=$3
+    own git config remote.there.url "$4"
+    scripted "${work[@]}" 'commit: {push: there}'
+    commit_all push
+    shift 4
+    own timeout -k 1 3 "$@" >/dev/null 2>&1 </dev/null
+    if unmarked; then fail "$name" "the control failed"; return; fi
+    rm -f "$MARK"
+    refuses "$name" "$status" "$want" unmarked
+}
 attack_push_program() {
     fresh
     program evil
     own git config protocol.ext.allow always
-    own git config remote.origin.url "ext::$P/evil"
-    own timeout -k 1 3 git push origin main >/dev/null 2>&1 </dev/null
-    if unmarked; then fail "a remote that is a program" "the control failed"; return; fi
-    rm -f "$MARK"
-    go --push
-    if unmarked; then pass "a remote that is a program"; else fail "a remote that is a program" "it ran" "$OUT" "$ERR"; fi
+    pushed "a remote that is a program" 2 'cannot push to ext::' "ext::$P/evil" git push there main
 }
 attack_push_ssh_command() {
     fresh
     program evil
     own git config core.sshCommand "$P/evil"
-    own git config remote.origin.url "ssh://localhost/x"
-    own timeout -k 1 3 git push origin main >/dev/null 2>&1 </dev/null
-    if unmarked; then fail "core.sshCommand" "the control failed"; return; fi
-    rm -f "$MARK"
-    go --push
-    if unmarked; then pass "core.sshCommand"; else fail "core.sshCommand" "it ran" "$OUT" "$ERR"; fi
+    pushed "core.sshCommand" 5 'push' ssh://localhost:1/x git push there main
 }
 attack_push_helper() {
     fresh
     program evil
     own git config credential.helper "!$P/evil"
     own git config core.askPass "$P/evil"
-    own timeout -k 1 3 sh -c 'printf "protocol=http\nhost=localhost\n\n" | git credential fill' >/dev/null 2>&1 </dev/null
-    if unmarked; then fail "credential.helper" "the control failed"; return; fi
-    rm -f "$MARK"
-    own git config remote.origin.url "http://localhost:1/x"
-    go --push
-    if unmarked; then pass "credential.helper"; else fail "credential.helper" "it ran" "$OUT" "$ERR"; fi
+    pushed "credential.helper" 5 'push' http://localhost:1/x sh -c 'printf "protocol=http\nhost=localhost\n\n" | git credential fill'
 }
 
 # ------------------------------------------------------------------ where git's files lead
@@ -221,7 +209,7 @@ attack_worktree_elsewhere() {
     outside
     own git config core.worktree "$FOLDER/out"
     [ "$(own git rev-parse --show-toplevel)" = "$FOLDER/out" ] || { fail "core.worktree elsewhere" "the control failed"; return; }
-    refuses "core.worktree elsewhere" 2 'work' kept
+    refuses "core.worktree elsewhere" 2 'names another working tree' kept
 }
 attack_gitdir_elsewhere() {
     fresh
@@ -242,10 +230,8 @@ attack_branch_is_a_link() {
     outside
     own sh -c 'git pack-refs --all; mkdir -p .git/refs/heads; git rev-parse HEAD >"$1/ref"; ln -s "$1/ref" .git/refs/heads/main' sh "$FOLDER/out"
     own git log -1 >/dev/null || { fail "the branch is a symbolic link" "the control failed"; return; }
-    local before
-    before=$(cat "$FOLDER/out/ref")
-    go
-    if [ "$(cat "$FOLDER/out/ref")" = "$before" ]; then pass "the branch is a symbolic link: what it names is not written"; else fail "the branch is a symbolic link" "$OUT" "$ERR"; fi
+    cp "$FOLDER/out/ref" "$FOLDER/before"
+    runs "the branch is a symbolic link: what it names is not written" cmp "$FOLDER/out/ref" "$FOLDER/before"
 }
 borrow() { # NAME STORE: git takes it (control), a run does not
     own sh -c 'echo "$1" >.git/objects/info/alternates' sh "$2"
@@ -269,12 +255,10 @@ attack_alternates_closed() { # a store that only root may read
 }
 attack_commondir() {
     fresh
-    outside
     cp -a "$P/.git" "$FOLDER/common"
     own sh -c 'echo "$1/common" >.git/commondir' sh "$FOLDER"
     own git log -1 >/dev/null || { fail "commondir" "the control failed"; return; }
-    go
-    if [ "$RC" -eq 0 ] || [[ $ERR == *stint:* ]]; then ok "commondir: taken or refused in words, sound either way" own git fsck; else fail "commondir" "$OUT" "$ERR"; fi
+    refuses "history that lies elsewhere" 2 'commondir.*borrows objects'
 }
 attack_replaced_commit() {
     fresh
@@ -388,16 +372,20 @@ file | cat /etc/shadow
 END
     is "${ANSWER[folder]} ${ANSWER[file]}" "2 ls: cannot open directory '/root': Permission denied 1 cat: /etc/shadow: Permission denied" "read: lends no rights"
 }
-attack_command_of_repository() { # a relative command is the agent's business: it runs as the agent user or not at all
+attack_command_of_repository() { # a relative command is the agent's business: it runs as the agent user, and nowhere outside
     fresh
     own sh -c 'printf "#!/bin/sh\nid -un\ntouch %s\n" "$1" >agent.sh && chmod 755 agent.sh' sh "$MARK"
     own ./agent.sh >/dev/null
     if unmarked; then fail "a command of the repository" "the control failed"; return; fi
     rm -f "$MARK"
-    printf 'agent_user: %s\nroles:\n  developer: {command: [./agent.sh]}\n  tester: {command: [./agent.sh]}\n  reviewer: {command: [./agent.sh]}\nsuite: {command: [./agent.sh], format: exit}\n' "$AGENT" | put stint.yaml
+    yaml "$AGENT" | sed 's#\[id\]#[./agent.sh]#' | put stint.yaml
     commit_all command
     go
-    if unmarked; then pass "a command of the repository runs confined or not at all"; else fail "a command of the repository" "$(ls -l "$MARK")" "$OUT" "$ERR"; fi
+    if [ "$RC" -ne 4 ] || ! grep -rqx "$AGENT" "$P"/.stint/runs/*/turn-1/; then
+        fail "a command of the repository" "it did not run as the agent: exit $RC" "$OUT" "$ERR"
+    else
+        ok "a command of the repository runs confined" unmarked
+    fi
 }
 
 # ------------------------------------------------------------------ TASKS.md, REVIEW.md, .stint
@@ -407,24 +395,21 @@ attack_title_shell() {
 - [ ] \$(touch $MARK) \`touch $MARK\`; touch $MARK
 END
     own git commit -qam title
-    go
-    if unmarked && [ "$RC" -eq 0 ]; then pass "a title that is a shell command is a title"; else fail "a title that is a shell command" "exit $RC" "$OUT" "$ERR"; fi
+    runs "a title that is a shell command is a title" unmarked
 }
 attack_title_terminal() {
     fresh
     printf -- '- [ ] red \033[31m \033]0;owned\007 \302\233 end\n' | put TASKS.md
     own git commit -qam title
-    go
-    [ "$RC" -eq 0 ] || [[ $ERR == *TASKS.md* ]] || { fail "a title with escape sequences" "exit $RC" "$OUT" "$ERR"; return; }
-    if LC_ALL=C grep -qP '[\x1b\x07]|\xc2\x9b' <<<"$OUT$ERR"; then fail "a title with escape sequences" "$(od -c <<<"$OUT$ERR" | head -40)"; else pass "a title with escape sequences reaches no terminal"; fi
+    runs "a title with escape sequences is a title" true
+    if LC_ALL=C grep -qP '[\x1b\x07]|\xc2\x9b' <<<"$OUT$ERR"; then fail "and none reaches a terminal" "$(od -c <<<"$OUT$ERR" | head -40)"; else pass "and none reaches a terminal"; fi
 }
 attack_title_trailer() {
     fresh
     put TASKS.md <<<'- [ ] Stint-Suite: 9 passed&#10;&#10;Stint-Run: forged'
     own git commit -qam title
-    go
-    if [ "$RC" -ne 0 ]; then like "$ERR" 'TASKS.md' "a title that forges trailers is refused in words"; return; fi
-    unlike "$(own git log -1 --format='%(trailers:key=Stint-Run,valueonly)')" 'forged' "a title forges no trailer"
+    runs "a title with line feeds is a title" true
+    unlike "$(own git log -1 --format='%(trailers:key=Stint-Run,valueonly)%(trailers:key=Stint-Suite,valueonly)')" 'forged|9 passed' "and forges no trailer"
 }
 attack_title_path() {
     fresh
@@ -455,11 +440,9 @@ attack_tasks_huge() {
 }
 attack_tasks_depth() {
     fresh
-    { head -c 100000 /dev/zero | tr '\0' '>'; echo '- [ ] deep'; echo '- [ ] first'; } | put TASKS.md
+    { head -c 100000 /dev/zero | tr '\0' '>'; echo '- [ ] deep'; } | put TASKS.md
     own git commit -qam deep
-    local start=$SECONDS
-    go
-    if [ $((SECONDS - start)) -lt 40 ]; then pass "100,000 quotes in each other end soon: exit $RC"; else fail "100,000 quotes in each other" "$((SECONDS - start)) s"; fi
+    refuses "100,000 quotes in each other" 2 'TASKS.md:1: .*nested'
 }
 attack_review_pipe() {
     fresh
@@ -470,15 +453,13 @@ attack_record_is_a_link() {
     fresh
     outside
     own ln -s "$FOLDER/out" .stint
-    go
-    if [ "$RC" -ne 0 ] && [[ $ERR == *.stint* ]]; then ok "a record that leads elsewhere is refused in words" kept; else fail "a record that leads elsewhere" "exit $RC" "$OUT" "$ERR"; fi
+    refuses "a record that leads elsewhere" 2 '\.stint' kept
 }
 attack_runs_is_a_link() {
     fresh
     outside
     own sh -c 'mkdir .stint && ln -s "$1" .stint/runs' sh "$FOLDER/out"
-    go
-    if [ "$RC" -ne 0 ] && [[ $ERR == *.stint* ]]; then ok "runs that lead elsewhere are refused in words" kept; else fail "runs that lead elsewhere" "exit $RC" "$OUT" "$ERR"; fi
+    refuses "runs that lead elsewhere" 2 '\.stint' kept
 }
 attack_stale_record() { # a record that came with the repository is no state of this machine's
     fresh
@@ -487,7 +468,6 @@ attack_stale_record() { # a record that came with the repository is no state of 
     mv "$P/.stint" "$old/"
     fresh
     mv "$old/.stint" "$P/"
-    go
-    if [ "$RC" -eq 0 ] && [ "$(own git log -1 --format=%s)" = first ]; then pass "a record of another repository changes nothing"; else fail "a record of another repository" "exit $RC" "$OUT" "$ERR"; fi
+    runs "a record of another repository changes nothing" own sh -c '[ "$(git log -1 --format=%s)" = first ]'
 }
 attacks "$@"

@@ -25,11 +25,11 @@ attack_developer_ticks_task() { refused "$(how)developer ticks its own box" 'Per
 attack_config_is_read_only() { refused "$(how)reviewer rewrites stint.yaml" 'Permission denied' turn reviewer bin/try open-read stint.yaml -- turn reviewer bin/try open-write stint.yaml; }
 attack_root_takes_no_file() { refused "$(how)developer creates in the root" 'Permission denied' turn developer bin/try create "src/new$LAYERS" -- turn developer bin/try create new3; }
 attack_rename_over_root_file() {
-    refused "$(how)developer renames over a locked file" 'Permission denied|Invalid cross-device|Device or resource busy' \
+    refused "$(how)developer renames over a locked file" 'Permission denied' \
         turn developer sh -c 'echo x >src/a && bin/try rename src/a src/b' -- turn developer sh -c 'echo x >src/a && bin/try rename src/a TASKS.md'
 }
 attack_link_across_zones() {
-    refused "$(how)developer links its file into tests" 'Permission denied|Invalid cross-device|Operation not permitted' \
+    refused "$(how)developer links its file into tests" 'Permission denied' \
         turn developer sh -c 'rm -f src/l1 src/l2; echo x >src/l1 && bin/try link src/l1 src/l2; rm src/l2' -- turn developer bin/try link src/code.txt tests/l3
 }
 attack_git_objects() {
@@ -47,7 +47,7 @@ attack_symlink_to_source() {
 }
 attack_absolute_path() { refused "$(how)tester takes the absolute path" 'Permission denied' turn reviewer cat "$P/src/code.txt" -- turn tester cat "$P/src/code.txt"; }
 attack_proc_cwd() { refused "$(how)tester goes through /proc/self/cwd" 'Permission denied' turn reviewer cat /proc/self/cwd/src/code.txt -- turn tester cat /proc/self/cwd/src/code.txt; }
-attack_proc_init_root() { refused "$(how)tester goes through init's root" 'Permission denied|No such file' turn tester ls /proc/self/cwd/tests -- turn tester cat "/proc/1/root$P/src/code.txt"; }
+attack_proc_init_root() { refused "$(how)tester goes through init's root" 'Permission denied' turn tester ls /proc/self/cwd/tests -- turn tester cat "/proc/1/root$P/src/code.txt"; }
 attack_env_file() {
     put .env <<<'KEY=secret'
     refused "$(how).env is closed unless named" 'Permission denied' turn developer cat README -- turn developer cat .env
@@ -56,14 +56,14 @@ attack_appears_later() {
     own sh -c 'mkdir -p later && echo x >later/file'
     refused "$(how)what appears later is read-only" 'Permission denied' turn developer cat later/file -- turn developer bin/try create later/new
 }
-attack_handle() { refused "$(how)a file handle opens nothing" 'Operation not permitted|Function not implemented' turn developer bin/try open-read src/code.txt -- turn developer bin/try handle src/code.txt; }
+attack_handle() { refused "$(how)a file handle opens nothing" 'Operation not permitted' turn developer bin/try open-read src/code.txt -- turn developer bin/try handle src/code.txt; }
 attack_swap_across_zones() {
     own sh -c 'mkdir -p README.d; echo x >src/a1; echo x >src/a2'
-    refused "$(how)developer swaps a file with the task list" 'Permission denied|Invalid cross-device|Device or resource busy' \
+    refused "$(how)developer swaps a file with the task list" 'Permission denied' \
         turn developer bin/try rename-exchange src/a1 src/a2 -- turn developer bin/try rename-exchange src/a1 TASKS.md
 }
 attack_symlink_over_record() {
-    refused "$(how)developer plants a link where REVIEW.md will stand" 'Permission denied|File exists' \
+    refused "$(how)developer plants a link where REVIEW.md will stand" 'Permission denied' \
         turn developer sh -c 'rm -f src/sl; bin/try symlink /etc/passwd src/sl' -- turn developer bin/try symlink /etc/passwd REVIEW.md
 }
 attack_tmpfile_in_zone() { refused "$(how)reviewer makes a file without a name in src" 'Permission denied' turn developer bin/try tmpfile src -- turn reviewer bin/try tmpfile src; }
@@ -76,7 +76,7 @@ attack_program_from_memory() {
         turn tester bin/try memory-exec /bin/cat src/code.txt
 }
 attack_move_folder_out() {
-    refused "$(how)developer moves a folder over the tests" 'Permission denied|Invalid cross-device|Device or resource busy|Directory not empty' \
+    refused "$(how)developer moves a folder over the tests" 'Permission denied' \
         turn developer sh -c 'rm -rf src/m1 src/m2; mkdir src/m1 && bin/try rename src/m1 src/m2' -- turn developer sh -c 'mkdir -p src/m1 && bin/try rename src/m1 tests'
 }
 attack_watch() { # inotify needs the right to read what it watches

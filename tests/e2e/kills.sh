@@ -10,14 +10,9 @@ printf -- '- [ ] task %d\n' 1 2 3 4 5 6 7 8 9 10 | put TASKS.md
 own sh -c 'for i in $(seq 40); do mkdir -p src/d$i && echo x >src/d$i/f; done; chmod 600 src/d1/f; chmod 2755 src/d2'
 own setfacl -m u:nobody:r src/d3/f
 own setfacl -d -m g:nogroup:rx src/d4
-put stint.yaml <<END
-agent_user: $AGENT
-roles:
-  developer: {command: [sh, -c, 'echo "\$STINT_TASK" >src/work; mv src/work src/done; rm -f src/d3/g; cp src/d3/f src/d3/g; mv src/d3/g src/d3/f; sleep 0.1']}
-  tester: {command: [sh, -c, 'echo "\$STINT_TASK" >tests/work; (setsid sleep 600 &)']}
-  reviewer: {command: [sh, -c, 'true']}
-suite: {command: [sh, -c, 'cmp src/done tests/work && echo "ok 1"; echo 1..1'], format: tap}
-END
+# shellcheck disable=SC2016 # runs inside
+scripted 'echo "$STINT_TASK" >src/work; mv src/work src/done; rm -f src/d3/g; cp src/d3/f src/d3/g; mv src/d3/g src/d3/f; sleep 0.1' \
+    'echo "$STINT_TASK" >tests/work; (setsid sleep 600 &)' 'true' 'cmp src/done tests/work && echo "ok 1"; echo 1..1'
 commit_all start
 # Half a turn's work may stay after a kill: src/done, src/work, tests/work, src/d3/g. The developer removes an old src/d3/g first:
 # mv of a file that is the owner's by then would rightly keep that file's own ACL.

@@ -6,16 +6,8 @@
 # A project whose agents are inline scripts: developer writes src/N from the task's number, tests check it.
 # agents DEVELOPER TESTER REVIEWER SUITE: shell texts
 agents() {
-    put stint.yaml <<END
-agent_user: $AGENT
-roles:
-  developer: {command: [sh, -c, '$1']}
-  tester: {command: [sh, -c, '$2']}
-  reviewer: {command: [sh, -c, '$3']}
-suite: {command: [sh, -c, '$4'], format: tap}
-limits: {iterations: ${ITERATIONS:-5}}
-${EXTRA:-}
-END
+    scripted "$@" "limits: {iterations: ${ITERATIONS:-5}}
+${EXTRA:-}"
     own git add -A
     own git -c user.name=Owner -c user.email=owner@localhost commit -q -m agents
 }

@@ -18,14 +18,8 @@ own setfacl -m u:nobody:r src/code.txt
 own setfacl -d -m g:nogroup:rx src/team
 own setfacl -m u:nobody:rwx,d:u:nobody:rwx src/team
 put src/team/b.txt <<<'b'
-put stint.yaml <<END
-agent_user: $AGENT
-roles:
-  developer: {command: [sh, -c, 'rm -f src/n; echo done >src/work; echo "int x;" >src/n; mv src/n src/code.txt; echo c >src/team/c.txt']}
-  tester: {command: [sh, -c, 'echo done >tests/work']}
-  reviewer: {command: [sh, -c, 'true']}
-suite: {command: [sh, -c, 'cmp src/work tests/work && echo "ok 1"; echo 1..1'], format: tap}
-END
+scripted 'rm -f src/n; echo done >src/work; echo "int x;" >src/n; mv src/n src/code.txt; echo c >src/team/c.txt' \
+    'echo done >tests/work' 'true' 'cmp src/work tests/work && echo "ok 1"; echo 1..1'
 commit_all start
 rm -rf "$P/.git/hooks"
 [ $# -gt 0 ] || set -- --sample 1 --seed 1

@@ -44,6 +44,11 @@ static void test_open_refusals(void **state)
 	refused(f, "borrows objects");
 	RUN(f, "echo >.git/objects/info/alternates");
 	opens(f);
+	RUN(f, "mkfifo .git/index");
+	refused(f, "pipe or a device");
+	RUN(f, "rm .git/index && python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\".git/monitor\")'");
+	opens(f);
+	RUN(f, "rm .git/monitor");
 	RUN(f, "mv .git/objects ../obj && ln -s ../../obj .git/objects");
 	refused(f, "symbolic link");
 	RUN(f, "rm .git/objects && mv ../obj .git/objects && mv .git ../moved && ln -s ../moved .git");
