@@ -170,24 +170,44 @@ int repo_file_read(const struct repo_file *f, size_t max, char **ret, size_t *re
 	return fd_read_all(fd, max, ret, ret_len);
 }
 
-/* Every .gitignore on the way to path is a regular file or absent. */
+/* Absent, a folder, or a regular file that can be read: libgit2 takes one that it cannot read for one that is not there, and what
+ * it lists would be committed. */
+static int check_ignore_file(struct repo *r, const char *path, struct err *e)
+{
+	AUTO_FD fd = fd_open_beneath(r->root_fd, path, O_PATH | O_NOFOLLOW, 0, false);
+	AUTO_FD content = -1;
+	struct stat st;
+	char byte;
+
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_errno(e, fd < 0 ? -fd : errno, "cannot read %s, which may say what not to commit", repo_show(path).s);
+	if (S_ISDIR(st.st_mode))
+		return 0;
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, EINVAL, "%s is no regular file: git would not read it either: remove it", repo_show(path).s);
+	content = fd_open_beneath(r->root_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, false);
+	if (content < 0 || read(content, &byte, 1) < 0)
+		return err_errno(e, content < 0 ? -content : errno, "cannot read %s, which may say what not to commit",
+		                 repo_show(path).s);
+	return 0;
+}
+
 static int check_ignore_files(struct repo *r, const char *path, struct err *e)
 {
 	char dir[PATH_MAX];
 	size_t n = 0;
+	int rc;
 
 	for (;;) {
-		struct stat st;
-		AUTO_FD fd = -1;
-
 		if (n + sizeof("/.gitignore") > sizeof(dir))
 			return err_errno(e, ENAMETOOLONG, "%s", repo_show(path).s);
 		memcpy(dir, path, n);
 		memcpy(dir + n, n == 0 ? ".gitignore" : "/.gitignore", sizeof("/.gitignore") - (n == 0 ? 1 : 0));
-		fd = fd_open_beneath(r->root_fd, dir, O_PATH | O_NOFOLLOW, 0, false);
-		if (fd >= 0 && (fstat(fd, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))))
-			return err_set(e, EINVAL, "%s is no regular file: git would not read it either: remove it",
-			               repo_show(dir).s);
+		rc = check_ignore_file(r, dir, e);
+		if (rc != 0)
+			return rc;
 		n += strcspn(path + n + (n > 0), "/") + (n > 0);
 		if (path[n] == '\0')
 			return 0;
@@ -230,7 +250,9 @@ int repo_ignored(struct repo *r, const char *path, bool is_dir, bool *ret, struc
 		return err_errno(e, ENOMEM, "cannot look at %s", repo_show(path).s);
 	}
 	watch_time(path, IGNORE_SECONDS);
-	rc = git_ignore_path_is_ignored(&ignored, r->git, slashed);
+	/* Twice: a .gitignore that could not be opened for a moment counts as absent, and is looked for again the next time. */
+	for (int i = 0; i < 2 && rc == 0 && !ignored; i++)
+		rc = git_ignore_path_is_ignored(&ignored, r->git, slashed);
 	watch_time(path, 0);
 	if (rc != 0)
 		return repo_git_error(e, rc, 0, "cannot tell whether %s is ignored", repo_show(path).s);

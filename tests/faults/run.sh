@@ -18,7 +18,8 @@ own setfacl -m u:nobody:r src/code.txt
 own setfacl -d -m g:nogroup:rx src/team
 own setfacl -m u:nobody:rwx,d:u:nobody:rwx src/team
 put src/team/b.txt <<<'b'
-scripted 'rm -f src/n; echo done >src/work; echo "int x;" >src/n; mv src/n src/code.txt; echo c >src/team/c.txt' \
+put src/.gitignore <<<'*.o'
+scripted 'rm -f src/n; echo done >src/work; echo "int x;" >src/n; mv src/n src/code.txt; echo c >src/team/c.txt; echo o >src/team/x.o' \
     'echo done >tests/work' 'true' 'cmp src/work tests/work && echo "ok 1"; echo 1..1'
 commit_all start
 rm -rf "$P/.git/hooks"

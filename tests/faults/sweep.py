@@ -296,6 +296,8 @@ class Sweep:
             bad.append(f"run: src/code.txt is {code!r}")
         if tasks == self.ticked and n != 1:
             bad.append("run: ticked without a commit")
+        if ".o" in self.git("ls-tree", "-r", "--name-only", "HEAD")[1]:
+            bad.append("run: what .gitignore names is committed")
         if processes_of(self.a.agent):
             bad.append(f"run: the agent user's processes {processes_of(self.a.agent)}")
         self.after(bad)

@@ -1,6 +1,7 @@
 /* The repository module outside a commit: opening, the checks before a run, init, fingerprint, diff, push. */
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "orchestrator/repo_impl.h"
@@ -268,6 +269,29 @@ static void test_push_deadline(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
+/* libgit2 calls a .gitignore that it cannot open absent: what it lists must not be committed for that. */
+static void test_ignore_file_unread(void **state)
+{
+	struct fix *f = *state;
+	bool ignored = false;
+	struct rlimit was;
+	struct rlimit none;
+	int next;
+
+	RUN(f, "echo '*.o' >src/.gitignore && touch src/x.o");
+	assert_int_equal(repo_ignored(f->r, "src/x.o", false, &ignored, &f->e), 0);
+	assert_true(ignored);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	next = dup(0);
+	(void)close(next);
+	none = (struct rlimit){(rlim_t)next, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(repo_ignored(f->r, "src/x.o", false, &ignored, &f->e), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(repo_ignored(f->r, "src/x.o", false, &ignored, &f->e), 0);
+	assert_true(ignored);
+}
+
 static int is_killed(void *arg, struct err *e)
 {
 	(void)arg;
@@ -343,6 +367,7 @@ int main(void)
 		PROJECT(test_start_submodule),
 		PROJECT(test_person_ignore_file_counts),
 		PROJECT(test_ignore_file_traps),
+		PROJECT(test_ignore_file_unread),
 		PROJECT(test_nothing_runs),
 		PROJECT(test_fits_asks_no_object),
 		PROJECT(test_fingerprint),
