@@ -462,7 +462,8 @@ static void answer(int listener, const struct seccomp_notif *req)
 
 	if (who != STRANGER && strike(c, req, who, class_of(c, req), &error)) {
 		resp.flags = 0;
-		resp.error = -error;
+		/* brk has no errno: it answers where the break is, and libc takes what is below its wish for a failure. */
+		resp.error = c->nr == SYS_brk ? 0 : -error;
 	}
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp); /* who was killed meanwhile needs none */
 }

@@ -263,7 +263,7 @@ class Sweep:
         return len(out.splitlines())
 
     def is_message(self, err):
-        return any(re.match(r"(stint: .+: .+)|(\S+:\d+:\d+: .+)", line) for line in err.splitlines())
+        return any(re.match(r"(stint: .+: .+)|(stint: out of memory$)|(\S+:\d+:\d+: .+)", line) for line in err.splitlines())
 
     def case(self, fault):
         bad = []
