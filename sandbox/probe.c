@@ -17,7 +17,6 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "protocol/frames.h"
-#include "sandbox/landlock.h"
 
 /* Each op returns the errno that it saw (0: none); `allowed` of its row says which errno means yes. */
 static int try_list(const struct probe_target *t)
@@ -47,26 +46,12 @@ static int try_read(const struct probe_target *t)
 	return read(fd, &byte, 1) < 0 ? errno : 0;
 }
 
-/* Below ABI 3 Landlock does not judge truncate(2); opening for writing is judged by every ABI. */
-static int try_open_for_writing(const char *path)
-{
-	AUTO_FD fd = open(path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
-
-	return fd < 0 ? errno : 0;
-}
-
 static int try_write(const struct probe_target *t)
 {
 	struct rlimit old;
 	struct rlimit none;
-	int abi = landlock_abi();
 	int seen;
 
-	if (abi > 0 && abi < 3) {
-		seen = try_open_for_writing(t->sample);
-		if (seen != 0)
-			return seen;
-	}
 	if (getrlimit(RLIMIT_FSIZE, &old) != 0)
 		return errno;
 	none = (struct rlimit){0, old.rlim_max};

@@ -17,6 +17,7 @@
 #include "sandbox/mnt.h"
 #include "sandbox/newroot.h"
 
+#define ABI_TRUNCATE 3 /* the Landlock ABI that judges truncate(2) */
 #define OWN_BYTES (VIEW_PROMPT_MAX + VIEW_LOG_MAX + (1u << 20)) /* what the root needs beside the command's own files */
 
 static int leave_propagation(struct err *e)
@@ -121,8 +122,6 @@ static int mount_scratch(struct place *p, const struct spawn_spec *s, const stru
 	return 0;
 }
 
-/* Landlock's rights are hierarchical: the grant on /tmp holds for a project below /tmp as well. There the mounts say
- * what is writable: the project is read-only and each rw zone is mounted over itself. */
 static bool below_writable(const char *root_path)
 {
 	static const char *const writable[] = {"/tmp", "/var/tmp", "/dev/shm", SANDBOX_HOME};
@@ -131,6 +130,16 @@ static bool below_writable(const char *root_path)
 		if (path_within(root_path, writable[i]))
 			return true;
 	return false;
+}
+
+/* Where Landlock cannot tell a role's zones apart, the mounts say what is writable: the project is read-only and each rw
+ * zone is mounted over itself. Landlock's rights are hierarchical: the grant on /tmp holds for a project below /tmp as
+ * well. Below ABI 3 it does not judge truncate(2), which matters where no ACL does: as the owner. */
+static bool mounts_decide(const struct spawn_spec *s)
+{
+	if ((s->layers & LAYER_LANDLOCK) == 0)
+		return false;
+	return below_writable(s->root_path) || ((s->layers & LAYER_ACL) == 0 && spawn_landlock_abi() < ABI_TRUNCATE);
 }
 
 static int remount_zone(int project_fd, const char *path)
@@ -149,7 +158,7 @@ static int narrow_project(const struct spawn_spec *s, int project_fd, struct err
 	const struct policy *p = s->policy;
 	int rc;
 
-	if ((s->layers & LAYER_LANDLOCK) == 0 || !below_writable(s->root_path))
+	if (!mounts_decide(s))
 		return 0;
 	for (uint32_t i = 0; i < p->n_entries; i++) {
 		if (p->entry[i].level[s->role] != LEVEL_RW)

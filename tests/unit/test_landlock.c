@@ -172,16 +172,41 @@ static int in_domain(const struct place *p, enum landlock_grant grant, int (*f)(
 	return WEXITSTATUS(status);
 }
 
+/* What truncate(2) of a file for reading gets: ABI 3 brought the right. */
+static int truncate_refused(void)
+{
+	return landlock_abi() >= 3 ? EACCES : 0;
+}
+
 static int check_read(const struct place *p)
 {
 	return open_errno(p->file, O_RDONLY) != 0                     ? 1
 	       : open_errno(p->file, O_WRONLY) != EACCES              ? 2
-	       : truncate_errno(p->file) != EACCES                    ? 3
+	       : truncate_errno(p->file) != truncate_refused()        ? 3
 	       : unlink(p->file) == 0 || errno != EACCES              ? 4
 	       : open_errno(p->other_file, O_RDONLY) != EACCES        ? 5
 	       : open_errno(p->other, O_RDONLY | O_DIRECTORY) != EACCES ? 6
 	       : open_errno("/dev/null", O_RDWR) != 0                 ? 7
 	                                                              : 0;
+}
+
+static int rename_errno(const char *from, const char *to)
+{
+	return rename(from, to) == 0 ? 0 : errno;
+}
+
+/* What a rename to another folder gets where both may be written: ABI 2 brought the right. */
+static int refer_refused(void)
+{
+	return landlock_abi() >= 2 ? 0 : EXDEV;
+}
+
+/* To a folder that may not be written. An ABI 1 kernel refuses all moves between folders with EXDEV. */
+static bool move_is_refused(const char *from, const char *to)
+{
+	int seen = rename_errno(from, to);
+
+	return seen == EACCES || (seen == EXDEV && refer_refused() != 0);
 }
 
 static int check_write(const struct place *p)
@@ -194,12 +219,11 @@ static int check_write(const struct place *p)
 	return open_errno(p->file, O_RDWR | O_TRUNC) != 0      ? 1
 	       : truncate_errno(p->file) != 0                  ? 2
 	       : mkdir(sub, 0700) != 0                         ? 3
-	       : rename(p->file, moved) != 0                   ? 4 /* REFER: another folder, same file system */
-	       : rename(moved, p->file) != 0                   ? 5
+	       : rename_errno(p->file, moved) != refer_refused() ? 4 /* REFER: another folder, same file system */
+	       : refer_refused() == 0 && rename_errno(moved, p->file) != 0 ? 5
 	       : rmdir(sub) != 0                               ? 6
 	       : open_errno(p->other_file, O_WRONLY) != EACCES ? 7
-	       : rename(p->file, p->other_file) == 0           ? 8
-	       : errno != EACCES                               ? 9
+	       : !move_is_refused(p->file, p->other_file)      ? 8
 	                                                       : 0;
 }
 

@@ -152,7 +152,11 @@ static void landlock_alone(void **state)
 		check(p, true, false, target(OP_DELETE, "none", none, dir), 0, EACCES);
 	}
 	check(p, true, false, target(OP_WRITE, "rw", "rw/f", false), 1, EFBIG);
-	check(p, true, false, target(OP_WRITE, "none", "none/f", false), 0, EACCES);
+	/* Below ABI 3 the probe must say that Landlock alone does not hold truncate(2): the view's mounts do, see view.c. */
+	if (landlock_abi() >= 3)
+		check(p, true, false, target(OP_WRITE, "none", "none/f", false), 0, EACCES);
+	else
+		check(p, true, false, target(OP_WRITE, "none", "none/f", false), 1, EFBIG);
 }
 
 static void ownership_alone(void **state)
