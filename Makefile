@@ -60,7 +60,7 @@ GUARD  := $(BASE) sandbox/guard_main.c sandbox/guard_options.c sandbox/guard_pro
 FRONT  := $(BASE) orchestrator/front_main.c
 # Everything that parses.
 COORD  := $(BASE) $(WIRE) $(filter-out orchestrator/front_main.c,$(wildcard orchestrator/*.c)) \
-          $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c
+          $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c sandbox/mnt.c
 COORD  := $(sort $(COORD))
 PROGRAMS := stint stint-coordinator stint-warden stint-guard
 

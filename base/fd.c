@@ -227,6 +227,8 @@ int fd_sibling_path(const char *name, char *ret, size_t size, struct err *e)
 			return err_errno(e, ENAMETOOLONG, "cannot find %s", name);
 		if (faccessat(AT_FDCWD, ret, X_OK, AT_EACCESS) == 0)
 			return 0;
+		if (errno == EPERM) /* no file system says so of a look; an old container's filter does, of faccessat2 */
+			return err_errno(e, EPERM, "cannot look at %s: a container's seccomp filter that refuses faccessat2?", ret);
 	}
 	return err_set(e, ENOENT, "%s is missing beside %sstint: the installation is incomplete: run make install again",
 	               name, self);

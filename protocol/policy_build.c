@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exit.h"
 #include "base/fd.h"
 #include "protocol/policy.h"
 
@@ -95,5 +96,5 @@ int policy_seal(struct policy_builder *b, struct err *e)
 	if (rc != 0)
 		return rc;
 	rc = fd_sealed_memfd("stint-policy", b->p, len);
-	return rc < 0 ? err_errno(e, -rc, "cannot make the policy's memfd") : rc;
+	return rc < 0 ? err_stop(e, STOP_CONFINE, err_errno(e, -rc, "cannot make the policy's memfd")) : rc;
 }

@@ -97,6 +97,8 @@ static bool offer(int root, const char *name, const char *enable)
 {
 	if (root < 0 || !file_has(root, "cgroup.controllers", name))
 		return false;
+	if (faccessat(root, ".", W_OK, 0) != 0) /* mounted read-only, as in containers */
+		return false;
 	/* Refused where processes live in this cgroup (a container's own root): then it is not offered. */
 	return file_has(root, "cgroup.subtree_control", name) || write_text(root, "cgroup.subtree_control", enable) == 0;
 }

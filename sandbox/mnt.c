@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -54,4 +55,15 @@ int mnt_restrict(int mnt_fd, unsigned int attrs)
 int mnt_attach(int mnt_fd, int target_fd)
 {
 	return move_mount(mnt_fd, "", target_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0 ? 0 : -errno;
+}
+
+/* An initramfs's root cannot be pivoted away from; there the new root is moved on top of it, out of reach without
+ * CAP_SYS_CHROOT, which the command never has. */
+int mnt_become_root(void)
+{
+	if (syscall(SYS_pivot_root, ".", ".") == 0)
+		return umount2(".", MNT_DETACH) == 0 && chdir("/") == 0 ? 0 : -errno;
+	if (errno != EINVAL || mount(".", "/", NULL, MS_MOVE, NULL) != 0 || chroot(".") != 0 || chdir("/") != 0)
+		return -errno;
+	return 0;
 }

@@ -1,5 +1,6 @@
 /* Mounts by descriptor: clone, restrict, attach. Every clone is private at once, so that what is mounted on it
- * later (covers) never propagates to the host. Source: open_tree(2), move_mount(2), mount_setattr(2). */
+ * later (covers) never propagates to the host. The warden's views are made of these, and `stint doctor` tries them.
+ * Source: open_tree(2), move_mount(2), mount_setattr(2). */
 #ifndef STINT_SANDBOX_MNT_H
 #define STINT_SANDBOX_MNT_H
 
@@ -28,5 +29,9 @@ int mnt_restrict(int mnt_fd, unsigned int attrs) MUST_CHECK;
 
 /* Attaches a detached mount on what target_fd refers to. 0 or a negative errno. */
 int mnt_attach(int mnt_fd, int target_fd) MUST_CHECK;
+
+/* The root of an attached mount, which must be the current directory, becomes this mount namespace's root; what was there
+ * is detached. 0 or a negative errno. */
+int mnt_become_root(void) MUST_CHECK;
 
 #endif

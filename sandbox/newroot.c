@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -204,17 +203,6 @@ int newroot_collect(struct newroot *r, const struct spawn_spec *s, struct err *e
 	return rc;
 }
 
-/* An initramfs's root cannot be pivoted away from; there the new root is moved on top of it, out of reach without
- * CAP_SYS_CHROOT, which the command never has. */
-static int become_root(void)
-{
-	if (syscall(SYS_pivot_root, ".", ".") == 0)
-		return umount2(".", MNT_DETACH) == 0 && chdir("/") == 0 ? 0 : -errno;
-	if (errno != EINVAL || mount(".", "/", NULL, MS_MOVE, NULL) != 0 || chroot(".") != 0 || chdir("/") != 0)
-		return -errno;
-	return 0;
-}
-
 int newroot_enter(uint64_t size, struct err *e)
 {
 	AUTO_FD mnt = mnt_tmpfs(size, MNT_NOSUID | MNT_NODEV);
@@ -224,10 +212,9 @@ int newroot_enter(uint64_t size, struct err *e)
 	if (usr < 0)
 		return err_errno(e, errno, "cannot enter the view: /usr");
 	rc = mnt < 0 ? mnt : mnt_attach(mnt, usr); /* any folder does; everything of it that is shown is cloned already */
-	if (rc == 0 && fchdir(mnt) != 0)
-		rc = -errno;
-	if (rc == 0)
-		rc = become_root();
+	if (rc != 0)
+		return err_errno(e, -rc, "cannot mount the view's root");
+	rc = fchdir(mnt) == 0 ? mnt_become_root() : -errno;
 	return rc == 0 ? 0 : err_errno(e, -rc, "cannot enter the view");
 }
 

@@ -26,7 +26,8 @@
 #include "sandbox/killall.h"
 #include "sandbox/turn_dirs.h"
 
-#define ABI_UDP 10 /* the Landlock ABI that can limit UDP as well as TCP */
+#define ABI_SCOPES 6 /* the Landlock ABI that can stop abstract UNIX sockets */
+#define ABI_UDP 10   /* the one that can limit UDP as well as TCP */
 
 struct pipes {
 	int life_r, life_w;
@@ -288,10 +289,14 @@ void spawn_notes(const struct policy *p, unsigned int role, unsigned int layers,
 		else if (abi < ABI_UDP)
 			note(msg, size, "%s: TCP is limited to its ports, UDP is not (needs Landlock ABI %d, here %u)",
 			     p->role[role].name, ABI_UDP, abi);
+		/* With ports it has the machine's network namespace, which is where these names are. */
+		if ((layers & LAYER_LANDLOCK) == 0 || abi < ABI_SCOPES)
+			note(msg, size, "%s: abstract UNIX sockets of this machine are in its reach (needs Landlock ABI %d, here %u)",
+			     p->role[role].name, ABI_SCOPES, (layers & LAYER_LANDLOCK) == 0 ? 0u : abi);
 	}
 	cgroup_offers(&memory, &processes);
 	if (!memory && p->limits.memory > 0)
-		note(msg, size, "memory is limited for each process, not in total: cgroup v2 has no memory controller here");
+		note(msg, size, "memory is limited for each process, not in total: cgroup v2 hands on no memory controller here");
 	if (!processes && p->limits.processes > 0 && (layers & LAYER_ACL) == 0)
-		note(msg, size, "processes are counted together with the owner's own: cgroup v2 has no pids controller here");
+		note(msg, size, "processes are counted together with the owner's own: cgroup v2 hands on no pids controller here");
 }

@@ -146,6 +146,8 @@ static int look(const struct walk *w, struct walk_entry *en)
 
 	if (statx(en->dir_fd, en->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &x) != 0)
 		return errno == ENOENT ? 1 : -errno;
+	if ((x.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0) /* libc's replacement, where the call itself is refused */
+		return -ENOSYS;
 	en->st = stat_of(&x);
 	en->mount = en->st.st_dev != w->dev || (x.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 	return 0;

@@ -129,6 +129,16 @@ static void fill_args(char **args, struct handover *h, int argc, char **argv)
 	args[n] = NULL;
 }
 
+/* The coordinator gets the root and the socket, nothing else. */
+static int hand_over(const int keep[2], struct err *e)
+{
+	int rc = fd_close_from_except(3, keep, 2);
+
+	for (int i = 0; rc == 0 && i < 2; i++)
+		rc = fcntl(keep[i], F_SETFD, 0) == 0 ? 0 : -errno;
+	return rc == 0 ? 0 : err_errno(e, -rc, "cannot close the warden's descriptors before starting the coordinator");
+}
+
 static void run_coordinator(const struct warden *w, const struct passwd *pw, const char *program, int sock, int argc,
                             char **argv)
 {
@@ -147,8 +157,7 @@ static void run_coordinator(const struct warden *w, const struct passwd *pw, con
 	(void)signal(SIGINT, SIG_DFL);
 	(void)signal(SIGQUIT, SIG_DFL);
 	(void)signal(SIGPIPE, SIG_DFL);
-	if (become_owner(pw, &e) == 0 && fd_close_from_except(3, keep, 2) == 0 && fcntl(w->root_fd, F_SETFD, 0) == 0 &&
-	    fcntl(sock, F_SETFD, 0) == 0) {
+	if (become_owner(pw, &e) == 0 && hand_over(keep, &e) == 0) {
 		(void)execv(program, args);
 		(void)err_errno(&e, errno, "cannot start %s as user %s: that user must be able to read it: install stint (make "
 		                "install) or move it where everybody can", program, pw->pw_name);

@@ -35,6 +35,12 @@ static int proc_of_name(char ret[PROC_MAX], const struct xattr_at *at)
 	return snprintf(ret, PROC_MAX, "/proc/self/fd/%d/%s", at->dir_fd, at->name) < PROC_MAX ? 0 : -ENAMETOOLONG;
 }
 
+/* A system call that this kernel lacks, or that a container's filter refuses because it does not know it. */
+static bool is_missing(int code)
+{
+	return code == ENOSYS || code == EPERM;
+}
+
 static ssize_t list_once(struct xattr_kernel *k, const struct xattr_at *at, char *buf, size_t size)
 {
 	char proc[PROC_MAX];
@@ -47,7 +53,7 @@ static ssize_t list_once(struct xattr_kernel *k, const struct xattr_at *at, char
 	}
 	if (!k->no_at) {
 		n = syscall(NR_LISTXATTRAT, at->dir_fd, at->name, AT_SYMLINK_NOFOLLOW, buf, size);
-		if (n >= 0 || errno != ENOSYS)
+		if (n >= 0 || !is_missing(errno))
 			return n < 0 ? -errno : n;
 		k->no_at = true;
 	}
@@ -77,7 +83,7 @@ static ssize_t get_once(struct xattr_kernel *k, const struct xattr_at *at, const
 	}
 	if (!k->no_at) {
 		n = syscall(NR_GETXATTRAT, at->dir_fd, at->name, AT_SYMLINK_NOFOLLOW, xattr, &args, sizeof(args));
-		if (n >= 0 || errno != ENOSYS)
+		if (n >= 0 || !is_missing(errno))
 			return n < 0 ? -errno : n;
 		k->no_at = true;
 	}

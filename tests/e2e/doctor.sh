@@ -82,9 +82,9 @@ fails landlock "a kernel without Landlock" "$REFUSE" "$(number landlock_create_r
 fails landlock "Landlock switched off at boot" "$REFUSE" "$(number landlock_create_ruleset)=95" -- stint doctor --json
 like "$OUT" 'lsm=' "has a remedy of its own"
 fails seccomp "no seccomp filter" "$REFUSE" "$(number seccomp)=1" -- stint doctor --json
-fails namespaces "no new namespaces" "$REFUSE" "$(number unshare)=1" -- stint doctor --json
+fails namespaces "no new namespaces" "$REFUSE" "$(number clone3)=1" -- stint doctor --json
 fails namespaces "no mounts" "$REFUSE" "$(number mount)=1" -- stint doctor --json
-run "$REFUSE" "$(number fsetxattr)=95" -- stint doctor --json
+run "$REFUSE" "$(number setxattr)=95" -- stint doctor --json
 is "$RC $(status acl) $(status trusted-xattr)" "3 fail fail" "no ACLs"
 exits 0 "the same through the same helper, nothing that doctor calls refused" "$REFUSE" 9999=38 -- stint doctor
 
