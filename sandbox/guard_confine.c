@@ -113,8 +113,8 @@ static int usable_abi(const struct guard_options *o, bool sockets, struct err *e
 		               "lower --min-abi", abi, o->min_abi);
 	/* A port list that nothing holds would be a promise broken in silence. */
 	if (abi < 4 && sockets && !o->net_unrestricted)
-		return err_set(e, ENOSYS, "this kernel cannot limit TCP ports (Landlock ABI %d, 4 is needed): "
-		               "give no ports, or --net-unrestricted", abi);
+		return err_set(e, ENOSYS, "this kernel cannot limit TCP ports (Landlock ABI %d, 4 is needed): %s, or --net-unrestricted",
+		               abi, o->connect.n + o->bind.n > 0 ? "give no ports" : "keep the filter, which allows no such sockets");
 	return abi;
 }
 

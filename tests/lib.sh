@@ -70,6 +70,17 @@ done_testing() {
 }
 bail() { echo "Bail out! $*"; exit 1; }
 
+# ---------------------------------------------------------------- the kernel
+# ABI: the Landlock ABI that this kernel has; 0 and less: none.
+ABI=$(python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(444, None, 0, 1))') || ABI=0
+# ports_refused ROLE NAME: where Landlock cannot limit TCP, a role with ports starts nothing and words say why; then true, and
+# what NAME wants to try there has its answer. Otherwise false and silent.
+ports_refused() {
+    [ "$ABI" -lt 4 ] || return 1
+    run turn "$1" echo started
+    like "$RC $OUT $ERR" "^125  .*cannot limit TCP ports \(Landlock ABI $ABI, 4 is needed\)" "$2: this kernel limits no TCP, the role is refused"
+}
+
 # ---------------------------------------------------------------- accounts and projects
 lib_accounts() {
     [ "$(id -u)" -eq 0 ] || bail "not root"

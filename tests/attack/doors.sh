@@ -75,15 +75,22 @@ attack_socket_in_root() {
 }
 attack_ports_abstract_socket() { # a role with ports is in the host's network namespace, where abstract names are everybody's
     sed -i 's|developer: {command: \[/bin/true\]}|developer: {command: [/bin/true], ports: [443]}|' "$P/stint.yaml"
+    ports_refused developer "an abstract socket of the host, with ports" && return
     python3 -c 'import socket,time
 s=socket.socket(socket.AF_UNIX); s.bind("\0stint-attack-ports"); s.listen(); time.sleep(60)' &
     local pid=$!
     sleep 0.7
-    refused "an abstract socket of the host, with ports" 'unix: Operation not permitted' "$TRY" unix @stint-attack-ports -- turn developer bin/try unix @stint-attack-ports
+    if [ "$ABI" -ge 6 ]; then
+        refused "an abstract socket of the host, with ports" 'unix: Operation not permitted' "$TRY" unix @stint-attack-ports -- turn developer bin/try unix @stint-attack-ports
+    else
+        run turn developer bin/try unix @stint-attack-ports
+        like "$ERR" 'developer: abstract UNIX sockets of this machine are in its reach \(needs Landlock ABI 6' "an abstract socket of the host, with ports: this kernel has no scopes, and that is said"
+    fi
     kill "$pid"
     wait "$pid" 2>/dev/null
 }
 attack_ports_other_port() {
+    ports_refused developer "a port that the role was not given" && return
     python3 -c 'import socket,time; s=socket.create_server(("127.0.0.1",38473)); time.sleep(60)' &
     local pid=$!
     sleep 0.7
@@ -93,7 +100,7 @@ attack_ports_other_port() {
     wait "$pid" 2>/dev/null
 }
 attack_ports_listen() {
-    refused "listening on the host's network" 'bind: Permission denied' "$TRY" bind 38474 -- turn developer bin/try bind 38474
+    ports_refused developer "listening on the host's network" || refused "listening on the host's network" 'bind: Permission denied' "$TRY" bind 38474 -- turn developer bin/try bind 38474
     sed -i 's|, ports: \[443\]||' "$P/stint.yaml"
 }
 

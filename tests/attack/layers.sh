@@ -9,11 +9,11 @@ for LAYERS in acl landlock; do
     refused "$LAYERS alone: tester lists source" 'Permission denied' turn developer ls src -- turn tester ls src
     refused "$LAYERS alone: developer writes tests" 'Permission denied' turn tester bin/try open-write tests/test.txt -- turn developer bin/try open-write tests/test.txt
     refused "$LAYERS alone: developer creates a test" 'Permission denied' turn tester bin/try create "tests/new-$LAYERS" -- turn developer bin/try create tests/new2
-    refused "$LAYERS alone: reviewer writes source" 'Permission denied' turn developer bin/try open-write src/code.txt -- turn reviewer bin/try open-write src/code.txt
-    refused "$LAYERS alone: reviewer deletes a test" 'Permission denied' turn tester sh -c 'echo x >tests/v && bin/try unlink tests/v' -- turn reviewer bin/try unlink tests/test.txt
-    refused "$LAYERS alone: suite writes tests" 'Permission denied' turn tester bin/try open-write tests/test.txt -- turn runner bin/try open-write tests/test.txt
-    refused "$LAYERS alone: developer ticks its box" 'Permission denied' turn reviewer bin/try open-write TASKS.md -- turn developer bin/try open-write TASKS.md
-    refused "$LAYERS alone: developer creates in the root" 'Permission denied' turn developer bin/try create "src/new-$LAYERS" -- turn developer bin/try create new3
+    refused "$LAYERS alone: reviewer writes source" "$(ro)" turn developer bin/try open-write src/code.txt -- turn reviewer bin/try open-write src/code.txt
+    refused "$LAYERS alone: reviewer deletes a test" "$(ro)" turn tester sh -c 'echo x >tests/v && bin/try unlink tests/v' -- turn reviewer bin/try unlink tests/test.txt
+    refused "$LAYERS alone: suite writes tests" "$(ro)" turn tester bin/try open-write tests/test.txt -- turn runner bin/try open-write tests/test.txt
+    refused "$LAYERS alone: developer ticks its box" "$(ro)" turn reviewer bin/try open-write TASKS.md -- turn developer bin/try open-write TASKS.md
+    refused "$LAYERS alone: developer creates in the root" "$(ro)" turn developer bin/try create "src/new-$LAYERS" -- turn developer bin/try create new3
     refused "$LAYERS alone: reviewer reads .git" 'Permission denied' own cat .git/HEAD -- turn reviewer cat .git/HEAD
 done
 

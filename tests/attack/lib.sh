@@ -30,6 +30,9 @@ arena() {
 # Which layers are switched on, for names.
 how() { [ -z "$LAYERS" ] || echo "$LAYERS alone: "; }
 
+# What a write gets where the role may read. Below ABI 3 the mounts answer for Landlock alone (sandbox/view.c).
+ro() { if [ "$LAYERS" = landlock ] && [ "$ABI" -lt 3 ]; then echo 'Read-only file system'; else echo 'Permission denied'; fi; }
+
 # held NAME CONTROL-STATUS CONTROL-OUTPUT ATTACK-STATUS ATTACK-OUTPUT WANT: control succeeded and the attack failed with WANT (regex)
 held() {
     if [ "$2" -ne 0 ]; then

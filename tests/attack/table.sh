@@ -16,14 +16,14 @@ attack_developer_deletes_test() {
     own sh -c 'echo x >tests/victim1; echo x >tests/victim2'
     refused "$(how)developer deletes a test" 'Permission denied' turn tester bin/try unlink tests/victim1 -- turn developer bin/try unlink tests/victim2
 }
-attack_reviewer_writes_source() { refused "$(how)reviewer writes source" 'Permission denied' turn developer bin/try open-write src/code.txt -- turn reviewer bin/try open-write src/code.txt; }
-attack_reviewer_truncates_test() { refused "$(how)reviewer truncates a test" 'Permission denied' turn tester bin/try truncate tests/test.txt -- turn reviewer bin/try truncate tests/test.txt; }
+attack_reviewer_writes_source() { refused "$(how)reviewer writes source" "$(ro)" turn developer bin/try open-write src/code.txt -- turn reviewer bin/try open-write src/code.txt; }
+attack_reviewer_truncates_test() { refused "$(how)reviewer truncates a test" "$(ro)" turn tester bin/try truncate tests/test.txt -- turn reviewer bin/try truncate tests/test.txt; }
 attack_tester_renames_source() { refused "$(how)tester moves source away" 'Permission denied' turn developer sh -c 'bin/try rename src/code.txt src/c && bin/try rename src/c src/code.txt' -- turn tester bin/try rename src/code.txt src/gone; }
-attack_runner_writes_source() { refused "$(how)suite writes source" 'Permission denied' turn developer bin/try open-write src/code.txt -- turn runner bin/try open-write src/code.txt; }
-attack_runner_writes_tests() { refused "$(how)suite writes tests" 'Permission denied' turn tester bin/try open-write tests/test.txt -- turn runner bin/try open-write tests/test.txt; }
-attack_developer_ticks_task() { refused "$(how)developer ticks its own box" 'Permission denied' turn reviewer bin/try open-write TASKS.md -- turn developer bin/try open-write TASKS.md; }
-attack_config_is_read_only() { refused "$(how)reviewer rewrites stint.yaml" 'Permission denied' turn reviewer bin/try open-read stint.yaml -- turn reviewer bin/try open-write stint.yaml; }
-attack_root_takes_no_file() { refused "$(how)developer creates in the root" 'Permission denied' turn developer bin/try create "src/new$LAYERS" -- turn developer bin/try create new3; }
+attack_runner_writes_source() { refused "$(how)suite writes source" "$(ro)" turn developer bin/try open-write src/code.txt -- turn runner bin/try open-write src/code.txt; }
+attack_runner_writes_tests() { refused "$(how)suite writes tests" "$(ro)" turn tester bin/try open-write tests/test.txt -- turn runner bin/try open-write tests/test.txt; }
+attack_developer_ticks_task() { refused "$(how)developer ticks its own box" "$(ro)" turn reviewer bin/try open-write TASKS.md -- turn developer bin/try open-write TASKS.md; }
+attack_config_is_read_only() { refused "$(how)reviewer rewrites stint.yaml" "$(ro)" turn reviewer bin/try open-read stint.yaml -- turn reviewer bin/try open-write stint.yaml; }
+attack_root_takes_no_file() { refused "$(how)developer creates in the root" "$(ro)" turn developer bin/try create "src/new$LAYERS" -- turn developer bin/try create new3; }
 attack_rename_over_root_file() {
     refused "$(how)developer renames over a locked file" 'Permission denied' \
         turn developer sh -c 'echo x >src/a && bin/try rename src/a src/b' -- turn developer sh -c 'echo x >src/a && bin/try rename src/a TASKS.md'
@@ -54,7 +54,7 @@ attack_env_file() {
 }
 attack_appears_later() {
     own sh -c 'mkdir -p later && echo x >later/file'
-    refused "$(how)what appears later is read-only" 'Permission denied' turn developer cat later/file -- turn developer bin/try create later/new
+    refused "$(how)what appears later is read-only" "$(ro)" turn developer cat later/file -- turn developer bin/try create later/new
 }
 attack_handle() { refused "$(how)a file handle opens nothing" 'Operation not permitted' turn developer bin/try open-read src/code.txt -- turn developer bin/try handle src/code.txt; }
 attack_swap_across_zones() {
@@ -63,10 +63,10 @@ attack_swap_across_zones() {
         turn developer bin/try rename-exchange src/a1 src/a2 -- turn developer bin/try rename-exchange src/a1 TASKS.md
 }
 attack_symlink_over_record() {
-    refused "$(how)developer plants a link where REVIEW.md will stand" 'Permission denied' \
+    refused "$(how)developer plants a link where REVIEW.md will stand" "$(ro)" \
         turn developer sh -c 'rm -f src/sl; bin/try symlink /etc/passwd src/sl' -- turn developer bin/try symlink /etc/passwd REVIEW.md
 }
-attack_tmpfile_in_zone() { refused "$(how)reviewer makes a file without a name in src" 'Permission denied' turn developer bin/try tmpfile src -- turn reviewer bin/try tmpfile src; }
+attack_tmpfile_in_zone() { refused "$(how)reviewer makes a file without a name in src" "$(ro)" turn developer bin/try tmpfile src -- turn reviewer bin/try tmpfile src; }
 attack_map_writable() { refused "$(how)reviewer maps source writable" 'Permission denied' turn reviewer bin/try mincore src/code.txt -- turn reviewer bin/try map-write src/code.txt; }
 attack_path_descriptor() { refused "$(how)tester turns a bare path descriptor into one that reads" 'Permission denied' turn reviewer bin/try path-fd src/code.txt -- turn tester bin/try path-fd src; }
 attack_page_cache() { refused "$(how)tester asks which pages of the source are cached" 'Permission denied' turn developer bin/try cachestat src/code.txt -- turn tester bin/try cachestat src/code.txt; }
@@ -95,6 +95,6 @@ attack_attribute() {
         turn tester python3 -c 'import os; os.listxattr("src/code.txt")'
 }
 attack_reviewer_deletes_test() {
-    refused "$(how)reviewer deletes a test" 'Permission denied' turn tester sh -c 'echo x >tests/v && bin/try unlink tests/v' -- turn reviewer bin/try unlink tests/test.txt
+    refused "$(how)reviewer deletes a test" "$(ro)" turn tester sh -c 'echo x >tests/v && bin/try unlink tests/v' -- turn reviewer bin/try unlink tests/test.txt
 }
 attacks "$@"
