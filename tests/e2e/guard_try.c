@@ -144,7 +144,8 @@ static long try_abstract(char **a)
 	return connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&to, n);
 }
 
-/* Listens on TCP PORT and on an abstract name until killed; says when it is ready and who it is. */
+/* Listens on TCP PORT and on an abstract name until killed; says when it is ready and who it is. It accepts nothing: a short
+ * queue would block the next that connects. */
 static long try_serve(char **a)
 {
 	struct sockaddr_in in = local(a[0]);
@@ -155,8 +156,8 @@ static long try_serve(char **a)
 	int one = 1;
 
 	if (setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
-	    bind(tcp, (struct sockaddr *)&in, sizeof(in)) != 0 || listen(tcp, 9) != 0 ||
-	    bind(local_fd, (struct sockaddr *)&un, n) != 0 || listen(local_fd, 9) != 0)
+	    bind(tcp, (struct sockaddr *)&in, sizeof(in)) != 0 || listen(tcp, SOMAXCONN) != 0 ||
+	    bind(local_fd, (struct sockaddr *)&un, n) != 0 || listen(local_fd, SOMAXCONN) != 0)
 		return -1;
 	(void)printf("ready %d\n", (int)getpid());
 	(void)fflush(stdout);
