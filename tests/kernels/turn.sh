@@ -70,11 +70,15 @@ ids() {
 for n in 1 2 3 4 5 6 7 8 9 10; do
     for layers in acl,landlock acl landlock; do
         fake "$n" stint turn -C "$P" --layers "$layers,seccomp" developer -- sh -c "$tries"
-        is "$OUT" "$(held "$layers" "$(effective "$n")")" "ABI $n, $layers: what is held in a turn"
+        if [ "$layers" = landlock ] && [ "$n" -ge 3 ] && [ "$real" -lt 3 ]; then
+            like "$RC $OUT $ERR" '^125  .*proof differs: developer may write' "ABI $n, $layers: a kernel that holds less than it says is found out by the proof"
+        else
+            is "$OUT" "$(held "$layers" "$(effective "$n")")" "ABI $n, $layers: what is held in a turn"
+        fi
         put_back
     done
     fake "$n" stint matrix -C "$P" --prove
-    is "$RC" "$([ "$n" -ge 4 ] && echo 0 || echo 3)" "ABI $n: the proof of the whole table, where the role with ports may start"
+    is "$RC" "$([ "$n" -ge 4 ] && [ "$real" -ge 3 ] && echo 0 || echo 3)" "ABI $n: the proof of the whole table, where the role with ports may start and the ABI is no lie"
     fake "$n" stint turn -C "$P" tester -- sh -c "cd bin; ./try connect $port; ./try connect $((port + 1)); ./try abstract stint-turn-$$"
     if [ "$n" -lt 4 ]; then
         like "$RC $OUT $ERR" "^125  .*cannot limit TCP ports \(Landlock ABI $n, 4 is needed\)" "ABI $n: a role with ports is refused"
