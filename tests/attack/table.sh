@@ -69,7 +69,13 @@ attack_symlink_over_record() {
 attack_tmpfile_in_zone() { refused "$(how)reviewer makes a file without a name in src" "$(ro)" turn developer bin/try tmpfile src -- turn reviewer bin/try tmpfile src; }
 attack_map_writable() { refused "$(how)reviewer maps source writable" 'Permission denied' turn reviewer bin/try mincore src/code.txt -- turn reviewer bin/try map-write src/code.txt; }
 attack_path_descriptor() { refused "$(how)tester turns a bare path descriptor into one that reads" 'Permission denied' turn reviewer bin/try path-fd src/code.txt -- turn tester bin/try path-fd src; }
-attack_page_cache() { refused "$(how)tester asks which pages of the source are cached" 'Permission denied' turn developer bin/try cachestat src/code.txt -- turn tester bin/try cachestat src/code.txt; }
+attack_page_cache() {
+    if [[ $("$TRY" cachestat "$P/src/code.txt" 2>&1) == *'Function not implemented'* ]]; then
+        skip "$(how)tester asks which pages of the source are cached" "this kernel has no cachestat(2): Linux 6.5"
+    else
+        refused "$(how)tester asks which pages of the source are cached" 'Permission denied' turn developer bin/try cachestat src/code.txt -- turn tester bin/try cachestat src/code.txt
+    fi
+}
 attack_mincore() { refused "$(how)tester asks which pages of the source are in memory" 'Permission denied' turn reviewer bin/try mincore src/code.txt -- turn tester bin/try mincore src/code.txt; }
 attack_program_from_memory() {
     refused "$(how)a program that is no file reads source" 'Permission denied' turn reviewer bin/try memory-exec /bin/cat src/code.txt -- \
