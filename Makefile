@@ -126,7 +126,12 @@ $(HELPERS): $(BUILD)/tests/%: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -I. -std=gnu11 -O1 -g -Wall -Wextra -MMD -MP -pthread -o $@ $<
 
-tests-built: all $(UNIT) $(HELPERS)
+$(BUILD)/tests/bench/cycle: $(BUILD)/obj/tests/bench/cycle.o $(BUILD)/tests/all.a
+	@mkdir -p $(@D)
+	@echo "  LD  $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COORD_LIBS)
+
+tests-built: all $(UNIT) $(HELPERS) $(BUILD)/tests/bench/cycle
 
 # Fuzz targets: with FUZZ=1 CC=clang and a BUILD of their own, of the files that they can reach.
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
@@ -191,7 +196,7 @@ lint:
 	@$(MAKE) --no-print-directory -s all CC=clang BUILD=$(BUILD)/clang WERROR=-Werror
 	@tests/lint
 
-bench: all
+bench: all $(BUILD)/tests/bench/cycle
 	@BUILD=$(BUILD) tests/bench/run
 
 install: all
