@@ -60,11 +60,17 @@ static int note(struct flip *f, const struct buf *dir, const char *name, const c
 	return changes_note(notes, dir, name, why);
 }
 
+/* Whether the snapshot holds the zone that is being walked. */
+static bool records(const struct flip *f)
+{
+	return f->snap.name[0] != '\0' && f->level == LEVEL_RW;
+}
+
 static int record(struct flip *f, const struct walk_entry *en, bool granted)
 {
 	const struct inode_work *w = f->t->ids.work;
 
-	if (f->snap.name[0] == '\0' || f->level != LEVEL_RW)
+	if (!records(f))
 		return 0;
 	return snap_entry(&f->snap, en->name, &en->st, granted ? &w->base : NULL, granted ? &w->base_default : NULL,
 	                  granted ? w->user_hash : 0);
@@ -97,7 +103,7 @@ static int set_entry(struct flip *f, struct walk_entry *en, unsigned int perm, i
 	if (rc != 0)
 		return rc;
 	if (looked.tv_sec == en->st.st_ctim.tv_sec && looked.tv_nsec == en->st.st_ctim.tv_nsec)
-		return inode_apply(w, en->fd, &en->st);
+		return inode_apply(w, en->fd, records(f) ? &en->st : NULL);
 	return inode_grant(w, en->fd, &en->st, &f->t->ids.who, perm, def);
 }
 
@@ -179,7 +185,7 @@ static int enter(void *ctx, const struct walk_dir *d, struct err *e)
 {
 	struct flip *f = ctx;
 
-	if (f->snap.name[0] == '\0' || f->level != LEVEL_RW || snap_folder(&f->snap, d->ino) == 0)
+	if (!records(f) || snap_folder(&f->snap, d->ino) == 0)
 		return 0;
 	return err_errno(e, ENOMEM, "cannot take the snapshot");
 }
@@ -190,7 +196,7 @@ static int listed(void *ctx, const struct walk_dir *d, struct err *e)
 	int rc = 0;
 
 	(void)d;
-	if (f->snap.name[0] != '\0' && f->level == LEVEL_RW)
+	if (records(f))
 		rc = snap_folder_end(&f->snap);
 	return rc == 0 ? 0 : err_errno(e, -rc, "cannot take the snapshot");
 }

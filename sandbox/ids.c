@@ -40,6 +40,8 @@ int ids_how(const struct tree_ids *ids, const struct stat *st)
 
 void ids_done(struct tree_ids *ids)
 {
+	if (ids->work != NULL)
+		xattr_kernel_done(&ids->work->kernel);
 	free(ids->work);
 	*ids = (struct tree_ids){0};
 }

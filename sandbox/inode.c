@@ -105,7 +105,7 @@ static int get(struct inode_work *w, struct acl *ret, struct xattr_at at, const 
 static int set(struct inode_work *w, const struct acl *a, int fd, const char *name)
 {
 	w->writes++;
-	return xattr_set(fd, name, w->raw, acl_encode(a, w->raw));
+	return xattr_set(&w->kernel, fd, name, w->raw, acl_encode(a, w->raw));
 }
 
 static int drop(struct inode_work *w, int fd, const char *name)
@@ -204,7 +204,7 @@ int inode_apply(struct inode_work *w, int fd, struct stat *st)
 
 	if (rc == 0)
 		rc = apply(w, fd, w->todo_default, DEFAULT);
-	if (rc == 0 && fstat(fd, st) != 0)
+	if (rc == 0 && st != NULL && fstat(fd, st) != 0)
 		rc = -errno;
 	return rc;
 }
@@ -373,13 +373,14 @@ struct created {
 
 int inode_mark_created(int fd, const struct stat *before, const struct stat *after)
 {
+	struct xattr_kernel kernel = {.no_at = true}; /* once a turn: not worth finding out */
 	struct created mark = {0};
 
 	if (before == NULL)
-		return xattr_set(fd, X_CREATED, "1", 1);
+		return xattr_set(&kernel, fd, X_CREATED, "1", 1);
 	mark.before = before->st_mtim;
 	mark.after = after->st_mtim;
-	return xattr_set(fd, X_CREATED, &mark, sizeof(mark));
+	return xattr_set(&kernel, fd, X_CREATED, &mark, sizeof(mark));
 }
 
 int inode_remove_created(int dir_fd, const char *name, int fd)

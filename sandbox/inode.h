@@ -55,7 +55,8 @@ int inode_list(struct inode_work *w, struct xattr_at at) MUST_CHECK;
 int inode_plan(struct inode_work *w, struct xattr_at at, const struct stat *st, const struct acl_who *who, unsigned int perm,
                int default_perm) MUST_CHECK;
 
-/* Does what the last inode_plan() of this inode says, saving first what rule 6 says, and refreshes st. */
+/* Does what the last inode_plan() of this inode says, saving first what rule 6 says, and refreshes st, which may be
+ * NULL. */
 int inode_apply(struct inode_work *w, int fd, struct stat *st) MUST_CHECK;
 
 /* Both at once, by descriptor. */

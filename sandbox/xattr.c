@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 /* The same on every architecture; newer than Debian 12's headers. */
+#define NR_SETXATTRAT 463
 #define NR_GETXATTRAT 464
 #define NR_LISTXATTRAT 465
 
@@ -18,7 +19,7 @@
 #define FIRST_TRY 512u /* the kernel allocates as much as it is offered: nearly everything fits in this */
 
 /* Source: linux/xattr.h, struct xattr_args. */
-struct get_args {
+struct args {
 	_Alignas(8) uint64_t value;
 	uint32_t size;
 	uint32_t flags;
@@ -72,7 +73,7 @@ ssize_t xattr_list(struct xattr_kernel *k, struct xattr_at at, char *buf, size_t
 
 static ssize_t get_once(struct xattr_kernel *k, const struct xattr_at *at, const char *xattr, void *buf, size_t size)
 {
-	struct get_args args = {.value = (uint64_t)(uintptr_t)buf, .size = (uint32_t)size};
+	struct args args = {.value = (uint64_t)(uintptr_t)buf, .size = (uint32_t)size};
 	char proc[PROC_MAX];
 	ssize_t n;
 
@@ -100,10 +101,34 @@ ssize_t xattr_get(struct xattr_kernel *k, struct xattr_at at, const char *xattr,
 	return n == -ERANGE && size > FIRST_TRY ? get_once(k, &at, xattr, buf, size) : n;
 }
 
-int xattr_set(int fd, const char *xattr, const void *value, size_t size)
+static int open_proc(struct xattr_kernel *k)
 {
+	if (!k->proc_open)
+		k->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	k->proc_open = k->proc_fd >= 0;
+	return k->proc_open ? 0 : -errno;
+}
+
+void xattr_kernel_done(struct xattr_kernel *k)
+{
+	if (k->proc_open)
+		(void)close(k->proc_fd);
+	*k = (struct xattr_kernel){0};
+}
+
+int xattr_set(struct xattr_kernel *k, int fd, const char *xattr, const void *value, size_t size)
+{
+	const struct args args = {.value = (uint64_t)(uintptr_t)value, .size = (uint32_t)size};
 	char proc[PROC_MAX];
 
+	if (!k->no_at && open_proc(k) == 0) {
+		(void)snprintf(proc, sizeof(proc), "%d", fd);
+		if (syscall(NR_SETXATTRAT, k->proc_fd, proc, 0, xattr, &args, sizeof(args)) == 0)
+			return 0;
+		if (errno != ENOSYS)
+			return -errno;
+		k->no_at = true;
+	}
 	proc_of(proc, fd);
 	return setxattr(proc, xattr, value, size, 0) == 0 ? 0 : -errno;
 }
