@@ -261,13 +261,10 @@ static int restore_default(struct inode_work *w, int fd, int has, const struct a
 	return rc;
 }
 
-int inode_restore(struct inode_work *w, int fd, const struct stat *st, const struct acl_who *who, int how)
+int inode_restore(struct inode_work *w, int fd, int has, const struct stat *st, const struct acl_who *who, int how)
 {
-	int has = inode_list(w, by_fd(fd));
 	int rc = 0;
 
-	if (has < 0)
-		return has;
 	if ((has & (INODE_ACCESS | INODE_SAVED_ACCESS)) != 0)
 		rc = restore_access(w, fd, has, st->st_mode, who, how);
 	if (rc == 0 && (has & (INODE_DEFAULT | INODE_SAVED_DEFAULT)) != 0)
@@ -385,7 +382,7 @@ int inode_mark_created(int fd, const struct stat *before, const struct stat *aft
 
 int inode_remove_created(int dir_fd, const char *name, int fd)
 {
-	struct xattr_kernel kernel = {0};
+	struct xattr_kernel kernel = {.no_at = true};
 	struct created mark;
 	struct stat st;
 	bool known = xattr_get(&kernel, by_fd(fd), X_CREATED, &mark, sizeof(mark)) == (ssize_t)sizeof(mark) &&

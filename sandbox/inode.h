@@ -65,12 +65,12 @@ int inode_grant(struct inode_work *w, int fd, struct stat *st, const struct acl_
 
 /* Takes our entries away, puts back what was saved and removes what we saved; but a saved ACL that names the agent stays, and
  * sets w->kept: without it the next restore would take a person's entry for ours. It goes with INODE_SAVED_ONLY, when all is
- * put back. */
+ * put back. has: from inode_list(). */
 enum inode_how {
 	INODE_SAVED_ONLY = 1 << 0, /* what is not saved is not ours */
 	INODE_STRANGER = 1 << 1,   /* neither owner nor agent owns it: ours is what is saved or came from a default ACL of ours */
 };
-int inode_restore(struct inode_work *w, int fd, const struct stat *st, const struct acl_who *who, int how) MUST_CHECK;
+int inode_restore(struct inode_work *w, int fd, int has, const struct stat *st, const struct acl_who *who, int how) MUST_CHECK;
 
 /* Before a run has set anything: what names the agent already is a person's, so it is saved like every other ACL. Of a stranger's
  * inode (how) only what could be taken for ours. */

@@ -56,12 +56,18 @@ static int how(const struct restore *r, const struct stat *st)
 static int put_back(struct restore *r, struct walk_entry *en, int has)
 {
 	unsigned int before = r->ids->work->writes;
+	struct timespec looked = en->st.st_ctim;
 	int rc = walk_open(en);
 
+	/* Listed by name: what has the same ctime has the same attributes. */
+	if (rc == 0 && (looked.tv_sec != en->st.st_ctim.tv_sec || looked.tv_nsec != en->st.st_ctim.tv_nsec)) {
+		has = inode_list(r->ids->work, (struct xattr_at){.fd = en->fd, .dir_fd = -1});
+		rc = has < 0 ? has : 0;
+	}
 	if (rc == 0 && (has & INODE_CREATED) != 0)
 		rc = drop_created(en);
 	if (rc == 0)
-		rc = inode_restore(r->ids->work, en->fd, &en->st, &r->ids->who, how(r, &en->st));
+		rc = inode_restore(r->ids->work, en->fd, has, &en->st, &r->ids->who, how(r, &en->st));
 	if (rc == 1 || r->ids->work->writes != before)
 		r->restored++;
 	return rc < 0 && rc != -ENOENT ? rc : 0;
@@ -127,7 +133,7 @@ static int restore_root(struct restore *r, int root_fd, struct err *e)
 	if (rc == 0)
 		rc = inode_list(r->ids->work, (struct xattr_at){fd, -1, NULL});
 	if (rc > 0)
-		rc = (rc & r->traces) == 0 ? 0 : inode_restore(r->ids->work, fd, &st, &r->ids->who, how(r, &st));
+		rc = (rc & r->traces) == 0 ? 0 : inode_restore(r->ids->work, fd, rc, &st, &r->ids->who, how(r, &st));
 	if (r->ids->work->writes != before)
 		r->restored++;
 	return rc == 0 ? 0 : tree_entry_fail("cannot restore", &none, "", rc, e);

@@ -30,37 +30,75 @@ static void proc_of(char ret[PROC_MAX], int fd)
 	(void)snprintf(ret, PROC_MAX, "/proc/self/fd/%d", fd);
 }
 
-/* Puts the path of a name into ret and returns 0, or -ENAMETOOLONG. */
-static int proc_of_name(char ret[PROC_MAX], const struct xattr_at *at)
+/* Puts the inode's path into ret and returns 0, or -ENAMETOOLONG. A descriptor's is to be followed, a name's is not. */
+static int proc_path(char ret[PROC_MAX], const struct xattr_at *at)
 {
-	return snprintf(ret, PROC_MAX, "/proc/self/fd/%d/%s", at->dir_fd, at->name) < PROC_MAX ? 0 : -ENAMETOOLONG;
+	if (at->fd >= 0)
+		proc_of(ret, at->fd);
+	else if (snprintf(ret, PROC_MAX, "/proc/self/fd/%d/%s", at->dir_fd, at->name) >= PROC_MAX)
+		return -ENAMETOOLONG;
+	return 0;
 }
 
-/* A system call that this kernel lacks, or that a container's filter refuses because it does not know it. */
-static bool is_missing(int code)
+/* The inode as the *xattrat calls take it; a descriptor's is a link in the folder of descriptors. */
+struct place {
+	int dir_fd;
+	int flags;
+	char digits[16];
+	const char *name;
+};
+
+/* False when only a path will do. */
+static bool place_of(struct place *ret, struct xattr_kernel *k, const struct xattr_at *at)
 {
-	return code == ENOSYS || code == EPERM;
+	if (k->no_at)
+		return false;
+	if (at->fd < 0) {
+		ret->dir_fd = at->dir_fd;
+		ret->name = at->name;
+		ret->flags = AT_SYMLINK_NOFOLLOW;
+		return true;
+	}
+	if (!k->proc_open)
+		k->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	k->proc_open = k->proc_fd >= 0;
+	ret->dir_fd = k->proc_fd;
+	(void)snprintf(ret->digits, sizeof(ret->digits), "%d", at->fd);
+	ret->name = ret->digits;
+	ret->flags = 0;
+	return k->proc_open;
+}
+
+void xattr_kernel_done(struct xattr_kernel *k)
+{
+	if (k->proc_open)
+		(void)close(k->proc_fd);
+	*k = (struct xattr_kernel){0};
+}
+
+/* What a call gave: bytes or a negative errno. *ret_old: the kernel does not know it, or a container's filter does not and answers
+ * EPERM; the path tells that from a refusal. */
+static ssize_t result(struct xattr_kernel *k, long n, bool *ret_old)
+{
+	*ret_old = n < 0 && (errno == ENOSYS || errno == EPERM);
+	k->no_at = k->no_at || *ret_old;
+	return n < 0 ? -errno : n;
 }
 
 static ssize_t list_once(struct xattr_kernel *k, const struct xattr_at *at, char *buf, size_t size)
 {
+	struct place p;
 	char proc[PROC_MAX];
-	ssize_t n;
+	bool old = true;
+	ssize_t n = 0;
 
-	if (at->fd >= 0) {
-		proc_of(proc, at->fd);
-		n = listxattr(proc, buf, size);
-		return n < 0 ? -errno : n;
-	}
-	if (!k->no_at) {
-		n = syscall(NR_LISTXATTRAT, at->dir_fd, at->name, AT_SYMLINK_NOFOLLOW, buf, size);
-		if (n >= 0 || !is_missing(errno))
-			return n < 0 ? -errno : n;
-		k->no_at = true;
-	}
-	if (proc_of_name(proc, at) != 0)
+	if (place_of(&p, k, at))
+		n = result(k, syscall(NR_LISTXATTRAT, p.dir_fd, p.name, p.flags, buf, size), &old);
+	if (!old)
+		return n;
+	if (proc_path(proc, at) != 0)
 		return -ENAMETOOLONG;
-	n = llistxattr(proc, buf, size);
+	n = at->fd >= 0 ? listxattr(proc, buf, size) : llistxattr(proc, buf, size);
 	return n < 0 ? -errno : n;
 }
 
@@ -74,23 +112,18 @@ ssize_t xattr_list(struct xattr_kernel *k, struct xattr_at at, char *buf, size_t
 static ssize_t get_once(struct xattr_kernel *k, const struct xattr_at *at, const char *xattr, void *buf, size_t size)
 {
 	struct args args = {.value = (uint64_t)(uintptr_t)buf, .size = (uint32_t)size};
+	struct place p;
 	char proc[PROC_MAX];
-	ssize_t n;
+	bool old = true;
+	ssize_t n = 0;
 
-	if (at->fd >= 0) {
-		proc_of(proc, at->fd);
-		n = getxattr(proc, xattr, buf, size);
-		return n < 0 ? -errno : n;
-	}
-	if (!k->no_at) {
-		n = syscall(NR_GETXATTRAT, at->dir_fd, at->name, AT_SYMLINK_NOFOLLOW, xattr, &args, sizeof(args));
-		if (n >= 0 || !is_missing(errno))
-			return n < 0 ? -errno : n;
-		k->no_at = true;
-	}
-	if (proc_of_name(proc, at) != 0)
+	if (place_of(&p, k, at))
+		n = result(k, syscall(NR_GETXATTRAT, p.dir_fd, p.name, p.flags, xattr, &args, sizeof(args)), &old);
+	if (!old)
+		return n;
+	if (proc_path(proc, at) != 0)
 		return -ENAMETOOLONG;
-	n = lgetxattr(proc, xattr, buf, size);
+	n = at->fd >= 0 ? getxattr(proc, xattr, buf, size) : lgetxattr(proc, xattr, buf, size);
 	return n < 0 ? -errno : n;
 }
 
@@ -101,34 +134,19 @@ ssize_t xattr_get(struct xattr_kernel *k, struct xattr_at at, const char *xattr,
 	return n == -ERANGE && size > FIRST_TRY ? get_once(k, &at, xattr, buf, size) : n;
 }
 
-static int open_proc(struct xattr_kernel *k)
-{
-	if (!k->proc_open)
-		k->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	k->proc_open = k->proc_fd >= 0;
-	return k->proc_open ? 0 : -errno;
-}
-
-void xattr_kernel_done(struct xattr_kernel *k)
-{
-	if (k->proc_open)
-		(void)close(k->proc_fd);
-	*k = (struct xattr_kernel){0};
-}
-
 int xattr_set(struct xattr_kernel *k, int fd, const char *xattr, const void *value, size_t size)
 {
 	const struct args args = {.value = (uint64_t)(uintptr_t)value, .size = (uint32_t)size};
+	const struct xattr_at at = {.fd = fd, .dir_fd = -1};
+	struct place p;
 	char proc[PROC_MAX];
+	bool old = true;
+	ssize_t n = 0;
 
-	if (!k->no_at && open_proc(k) == 0) {
-		(void)snprintf(proc, sizeof(proc), "%d", fd);
-		if (syscall(NR_SETXATTRAT, k->proc_fd, proc, 0, xattr, &args, sizeof(args)) == 0)
-			return 0;
-		if (errno != ENOSYS)
-			return -errno;
-		k->no_at = true;
-	}
+	if (place_of(&p, k, &at))
+		n = result(k, syscall(NR_SETXATTRAT, p.dir_fd, p.name, p.flags, xattr, &args, sizeof(args)), &old);
+	if (!old)
+		return (int)n;
 	proc_of(proc, fd);
 	return setxattr(proc, xattr, value, size, 0) == 0 ? 0 : -errno;
 }

@@ -345,7 +345,41 @@ static void test_xattrs_by_name_on_every_kernel(void **state)
 		assert_int_equal(xattr_list(&k, at, names, sizeof(names)), 0);
 		at.name = "gone";
 		assert_int_equal(xattr_list(&k, at, names, sizeof(names)), -ENOENT);
+		xattr_kernel_done(&k);
 	}
+}
+
+/* The same by an O_PATH descriptor, which is how everything is written: the file that was opened, under whatever name now. A link is not
+ * followed, and nothing stays open. */
+static void test_xattrs_by_descriptor_on_every_kernel(void **state)
+{
+	struct fx *f = *state;
+	int before = open_fds();
+
+	assert_int_equal(make_file(f->fd, "file"), 0);
+	assert_int_equal(symlinkat("moved", f->fd, "link"), 0);
+	for (int old = 0; old < 2; old++) {
+		struct xattr_kernel k = {.no_at = old == 1};
+		AUTO_FD fd = openat(f->fd, "file", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		AUTO_FD link = openat(f->fd, "link", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		struct xattr_at at = {.fd = fd, .dir_fd = -1};
+		char names[4096], value[4096];
+
+		assert_int_equal(renameat(f->fd, "file", f->fd, "moved"), 0);
+		assert_int_equal(make_file(f->fd, "file"), 0);
+		assert_int_equal(xattr_set(&k, fd, "trusted.t", "new", 3), 0);
+		assert_int_equal(xattr_list(&k, at, names, sizeof(names)), sizeof("trusted.t"));
+		assert_int_equal(xattr_get(&k, at, "trusted.t", value, sizeof(value)), 3);
+		assert_memory_equal(value, "new", 3);
+		assert_int_equal(xattr_get(&k, (struct xattr_at){-1, f->fd, "moved"}, "trusted.t", value, sizeof(value)), 3);
+		assert_int_equal(xattr_list(&k, (struct xattr_at){-1, f->fd, "file"}, names, sizeof(names)), 0);
+		assert_int_equal(xattr_list(&k, (struct xattr_at){link, -1, NULL}, names, sizeof(names)), 0);
+		assert_int_equal(xattr_remove(fd, "trusted.t"), 0);
+		assert_int_equal(xattr_get(&k, at, "trusted.t", value, sizeof(value)), -ENODATA);
+		assert_int_equal(unlinkat(f->fd, "moved", 0), 0);
+		xattr_kernel_done(&k);
+	}
+	assert_int_equal(open_fds(), before);
 }
 
 static void test_links_are_counted(void **state)
@@ -442,6 +476,7 @@ int main(void)
 		T(test_a_moved_folder_never_leads_outside),
 		T(test_a_visit_can_end_the_walk),
 		T(test_xattrs_by_name_on_every_kernel),
+		T(test_xattrs_by_descriptor_on_every_kernel),
 		cmocka_unit_test(test_links_are_counted),
 		T(test_chown_all),
 		T(test_empty),
