@@ -74,14 +74,12 @@ static int make_policy(struct policy_builder *b)
 	int rc = policy_begin(b);
 
 	for (unsigned int i = 0; rc == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct policy_entry *x = &b->p->entry[i];
+		struct policy_entry x = {.kind = (uint8_t)rows[i].kind, .flags = ENTRY_NAMED};
 
-		rc = policy_add_str(b, rows[i].path, &x->path);
-		x = &b->p->entry[i]; /* the pool moved it */
-		x->kind = (uint8_t)rows[i].kind;
-		x->flags = ENTRY_NAMED;
 		for (unsigned int r = 0; r < N_ROLES; r++)
-			x->level[r] = (uint8_t)rows[i].level[r];
+			x.level[r] = (uint8_t)rows[i].level[r];
+		rc = policy_add_str(b, rows[i].path, &x.path);
+		b->p->entry[i] = x;
 		b->p->n_entries++;
 	}
 	for (unsigned int r = 0; rc == 0 && r < N_ROLES; r++)
