@@ -57,6 +57,7 @@ static const struct call { int nr, class, fd, path, flags; const char *name; } c
 	C(openat, OPEN, 0, 1, 2), C(openat2, OPEN, 0, 1, NONE),
 	C(setxattr, XATTR, NONE, 0, NONE), C(lsetxattr, XATTR, NONE, 0, NONE), C(fsetxattr, XATTR, 0, NONE, NONE),
 	C(removexattr, XATTR, NONE, 0, NONE), C(lremovexattr, XATTR, NONE, 0, NONE), C(fremovexattr, XATTR, 0, NONE, NONE),
+	{463, XATTR, 0, 1, NONE, "setxattrat"}, {466, XATTR, 0, 1, NONE, "removexattrat"}, /* newer than Debian 12's headers */
 	C(fchown, CHOWN, 0, NONE, NONE), C(fchownat, CHOWN, 0, 1, NONE), C(fchmod, CHMOD, 0, NONE, NONE), C(fchmodat, CHMOD, 0, 1, NONE),
 	C(renameat2, RENAME, 0, 1, NONE), C(linkat, LINK, 0, 1, NONE), C(symlinkat, LINK, 1, 2, NONE), C(unlinkat, LINK, 0, 1, NONE),
 	C(mkdirat, MKDIR, 0, 1, NONE), C(mknodat, MKDIR, 0, 1, NONE),

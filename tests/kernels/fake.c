@@ -54,7 +54,8 @@ static const struct word namespaces[] = {
 #define CALL(name) {#name, SYS_##name}
 static const struct word calls[] = {
 	CALL(clone3), CALL(close_range), CALL(execveat), CALL(faccessat2), CALL(fsconfig), CALL(fsmount), CALL(fsopen),
-	CALL(fsetxattr), CALL(lsetxattr), {"getxattrat", 464}, {"listxattrat", 465}, CALL(memfd_create), CALL(mount), CALL(mount_setattr), CALL(move_mount),
+	CALL(fsetxattr), CALL(lsetxattr), {"setxattrat", 463}, {"getxattrat", 464}, {"listxattrat", 465}, CALL(memfd_create), CALL(mount),
+	CALL(mount_setattr), CALL(move_mount),
 	CALL(open_tree), CALL(openat2), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(pivot_root), CALL(seccomp),
 	CALL(setns), CALL(setxattr), CALL(statx), CALL(umount2), CALL(unshare), {"landlock_create_ruleset", LANDLOCK_CREATE},
 	{"landlock_add_rule", LANDLOCK_RULE}, {"landlock_restrict_self", LANDLOCK_RESTRICT}, CALL(io_uring_setup), CALL(bpf),

@@ -12,14 +12,16 @@ failed() { python3 -c 'import json, sys; print(*sorted({f["id"] for f in json.lo
 # The turn of every test: reads its own zone, then one that is closed to it.
 developer() { run "$@" stint turn -C "$P" developer -- sh -c 'cat src/code.txt tests/test.txt'; }
 
-# refused WHAT ID WORDS: doctor fails with ID (and perhaps with more, when ID has a +), a turn is refused in those words.
+# refused 'WHAT…' ID WORDS: doctor fails with ID (and perhaps with more, when ID has a +), a turn is refused in those words.
 refused() {
     local what=$1 id=$2 words=$3 found
-    run "$FAKE" "$what" -- stint doctor --json -C "$P"
+    local -a fakes
+    read -ra fakes <<<"$what"
+    run "$FAKE" "${fakes[@]}" -- stint doctor --json -C "$P"
     found=$(failed)
     [[ $id != *+ ]] || found=$(grep -ow "${id%+}" <<<"$found")+
     is "$RC $found" "3 $id" "without $what: doctor says that no run is possible"
-    developer "$FAKE" "$what" --
+    developer "$FAKE" "${fakes[@]}" --
     if [ "$RC" -ne 0 ] && [ -z "$OUT" ] && [[ $ERR =~ ^stint:\ .*$words ]]; then
         pass "without $what: the turn is refused in words"
     else
@@ -62,14 +64,15 @@ refused execveat=EPERM system-calls "proof of developer: cannot start stint-guar
 refused capset=EPERM system-calls "proof of developer: .*cannot look at paths as uid .*: $no"
 for call in setgroups setresgid setresuid; do refused "$call=EPERM" system-calls "cannot become user $OWNER: $no"; done
 refused keyctl=EPERM system-calls "proof of developer: cannot leave the caller's session keyring: $no"
-refused setxattr=EOPNOTSUPP acl+ 'cannot set the ACL of the project.s folder: .*'
+refused 'setxattr=EOPNOTSUPP setxattrat=EOPNOTSUPP' acl+ 'cannot set the ACL of the project.s folder: .*'
 developer "$FAKE" faccessat2=EPERM --
 like "$RC $OUT $ERR" '^3  stint: .*seccomp filter that refuses faccessat2' "a filter that answers faccessat2 with EPERM: words of its own"
 put_back "after the refusals"
 
 # ---------------------------------------------------------------- not needed
 for what in ns=user:EPERM unshare=EPERM setns=EPERM chroot=EPERM pidfd_open=EPERM pidfd_send_signal=EPERM io_uring_setup=EPERM \
-    bpf=EPERM keyctl=ENOSYS faccessat2=ENOSYS getxattrat=ENOSYS getxattrat=EPERM listxattrat=ENOSYS listxattrat=EPERM; do
+    bpf=EPERM keyctl=ENOSYS faccessat2=ENOSYS getxattrat=ENOSYS getxattrat=EPERM listxattrat=ENOSYS listxattrat=EPERM setxattrat=ENOSYS \
+    setxattrat=EPERM; do
     runs "$what"
 done
 put_back "after the turns"
