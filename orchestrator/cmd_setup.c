@@ -88,9 +88,16 @@ static int create(const char *name, int state, struct setup_users *users, struct
 			return err_stop(e, STOP_CONFINE, rc);
 		made = true;
 	}
+	if (rc == 0 && u.writers == 0) {
+		rc = account_create_writers(u.uid, e);
+		if (rc == 0)
+			rc = account_check(name, &u, e);
+		if (rc != 0)
+			return err_stop(e, STOP_CONFINE, rc);
+	}
 	if (rc != 0)
 		return rc == -EPERM ? unfit(e) : err_stop(e, STOP_CONFINE, rc);
-	if (known != NULL && known->uid == u.uid && known->gid == u.gid) {
+	if (known != NULL && known->uid == u.uid && known->gid == u.gid && known->writers == u.writers) {
 		(void)printf("%s: already set up (uid %u, gid %u)\n", name, u.uid, u.gid);
 		return 0;
 	}
@@ -208,7 +215,7 @@ static int delete_account(const char *name, int state, struct setup_users *users
 		log_warn("the account %s is not the one that stint made (uid %u): it stays, only its record goes", name,
 		         known->uid);
 	} else if (rc == 0 || rc == -ENOENT) {
-		rc = account_delete(name, e);
+		rc = account_delete(name, known->uid, e);
 		if (rc != 0)
 			return rc;
 	} else {

@@ -96,6 +96,10 @@ static bool account(struct doctor_report *r, const struct setup_user *known)
 		           known->gid);
 		return false;
 	}
+	if (known->writers == 0 || now.writers != known->writers)
+		doctor_add(r, DOCTOR_WARN, "agent-writers", "without it every change of roles sets each ACL in a folder that one role "
+		           "writes and another reads", SETUP_AGAIN " with --user and its name",
+		           "%s has no group of writers of its own", now.name);
 	doctor_add(r, DOCTOR_OK, "agent-user", NULL, NULL, "%s (uid %u, gid %u): no login, no other groups", now.name,
 	           now.uid, now.gid);
 	pid = account_process(now.uid, &e);

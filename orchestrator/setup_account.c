@@ -20,9 +20,11 @@
 
 #define USERADD "/usr/sbin/useradd"
 #define USERDEL "/usr/sbin/userdel"
+#define GROUPADD "/usr/sbin/groupadd"
 #define GROUPDEL "/usr/sbin/groupdel"
 #define NOLOGIN "/usr/sbin/nologin"
 #define TOOL_OUTPUT_MAX 4096u
+#define WRITERS_NAME 32
 
 /* ------------------------------------------------------------------ judging */
 
@@ -61,7 +63,28 @@ static bool has_own_groups_only(const char *name, gid_t gid)
 	return gr == NULL || gr->gr_mem[0] == NULL || (str_eq(gr->gr_mem[0], name) && gr->gr_mem[1] == NULL);
 }
 
-/* The first other account with this uid, or with this gid as its own group. */
+static void writers_name(char ret[WRITERS_NAME], uid_t uid)
+{
+	(void)snprintf(ret, WRITERS_NAME, "stint-w-%u", uid);
+}
+
+/* The account's group of writers, if there is one: nobody is in it. */
+static int find_writers(struct setup_user *u, struct err *e)
+{
+	char name[WRITERS_NAME];
+	const struct group *gr;
+
+	writers_name(name, u->uid);
+	gr = getgrnam(name);
+	if (gr == NULL)
+		return 0;
+	if (gr->gr_gid == 0 || gr->gr_mem[0] != NULL)
+		return err_set(e, EPERM, "the group %s of the account %s has members, or root's id", name, u->name);
+	u->writers = gr->gr_gid;
+	return 0;
+}
+
+/* The first other account with this uid, or with one of these groups as its own. */
 static bool shared_with(const struct setup_user *u, char *ret_name, size_t size)
 {
 	const struct passwd *pw;
@@ -69,7 +92,8 @@ static bool shared_with(const struct setup_user *u, char *ret_name, size_t size)
 
 	setpwent();
 	while (!found && (pw = getpwent()) != NULL) {
-		found = (pw->pw_uid == u->uid || pw->pw_gid == u->gid) && !str_eq(pw->pw_name, u->name);
+		found = (pw->pw_uid == u->uid || pw->pw_gid == u->gid || (u->writers != 0 && pw->pw_gid == u->writers)) &&
+		        !str_eq(pw->pw_name, u->name);
 		if (found)
 			(void)snprintf(ret_name, size, "%s", pw->pw_name);
 	}
@@ -102,6 +126,8 @@ int account_check(const char *name, struct setup_user *ret, struct err *e)
 		return err_set(e, EPERM, "the account %s has a password", name);
 	if (!has_own_groups_only(name, u.gid))
 		return err_set(e, EPERM, "the account %s has supplementary groups, or its group has other members", name);
+	if (find_writers(&u, e) != 0)
+		return -EPERM;
 	if (shared_with(&u, other, sizeof(other)))
 		return err_set(e, EPERM, "the account %s shares its user or group id with %s", name, other);
 	*ret = u;
@@ -187,21 +213,32 @@ int account_create(const char *name, struct err *e)
 	return tool_must(argv, e);
 }
 
-int account_delete(const char *name, struct err *e)
+int account_create_writers(uid_t uid, struct err *e)
+{
+	char name[WRITERS_NAME];
+	const char *const argv[] = {GROUPADD, "--system", name, NULL};
+
+	writers_name(name, uid);
+	return tool_must(argv, e);
+}
+
+static int delete_group(const char *name, struct err *e)
+{
+	const char *const argv[] = {GROUPDEL, name, NULL};
+
+	return getgrnam(name) == NULL ? 0 : tool_must(argv, e);
+}
+
+int account_delete(const char *name, uid_t uid, struct err *e)
 {
 	const char *const userdel[] = {USERDEL, name, NULL};
-	const char *const groupdel[] = {GROUPDEL, name, NULL};
+	char writers[WRITERS_NAME];
+	int rc = getpwnam(name) == NULL ? 0 : tool_must(userdel, e);
 
-	if (getpwnam(name) != NULL) {
-		int rc = tool_must(userdel, e);
-
-		if (rc != 0)
-			return rc;
-	}
-	/* USERGROUPS_ENAB no in login.defs leaves the group behind. */
-	if (getgrnam(name) != NULL)
-		return tool_must(groupdel, e);
-	return 0;
+	writers_name(writers, uid);
+	if (rc == 0)
+		rc = delete_group(name, e); /* USERGROUPS_ENAB no in login.defs leaves it behind */
+	return rc == 0 ? delete_group(writers, e) : rc;
 }
 
 /* ------------------------------------------------------------------ its processes */

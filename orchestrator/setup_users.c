@@ -12,6 +12,7 @@
 #include "base/str.h"
 
 #define USERS_BYTES_MAX 65536u
+#define LINE_MAX_BYTES (SETUP_NAME_MAX + 48)
 
 bool setup_name_ok(const char *name)
 {
@@ -51,15 +52,21 @@ void setup_users_drop(struct setup_users *u, const char *name)
 	*row = u->v[--u->n];
 }
 
-/* One line "NAME UID GID", exactly: no other white space, no sign, ids that are neither root's nor (uid_t)-1. */
+static int line_make(const struct setup_user *row, char *ret, size_t size)
+{
+	return row->writers == 0 ? snprintf(ret, size, "%s %u %u", row->name, row->uid, row->gid)
+	                         : snprintf(ret, size, "%s %u %u %u", row->name, row->uid, row->gid, row->writers);
+}
+
+/* One line "NAME UID GID WRITERS", exactly: no other white space, no sign, ids that are neither root's nor (uid_t)-1. */
 static bool line_parse(const char *line, struct setup_user *ret)
 {
 	struct setup_user row = {0};
-	char again[SETUP_NAME_MAX + 32];
+	char again[LINE_MAX_BYTES];
 
-	if (sscanf(line, "%31s %u %u", row.name, &row.uid, &row.gid) != 3)
+	if (sscanf(line, "%31s %u %u %u", row.name, &row.uid, &row.gid, &row.writers) < 3)
 		return false;
-	(void)snprintf(again, sizeof(again), "%s %u %u", row.name, row.uid, row.gid);
+	(void)line_make(&row, again, sizeof(again));
 	if (!str_eq(again, line) || !setup_name_ok(row.name) || row.uid == 0 || row.gid == 0 || row.uid == (uid_t)-1)
 		return false;
 	*ret = row;
@@ -76,7 +83,7 @@ static int text_parse(char *text, struct setup_users *ret, struct err *e)
 		int rc;
 
 		if (!line_parse(line, &row))
-			return err_set(e, EINVAL, "%s/%s: line %zu is not \"NAME UID GID\": correct or delete that line",
+			return err_set(e, EINVAL, "%s/%s: line %zu is not \"NAME UID GID WRITERS\": correct or delete that line",
 			               SETUP_STATE_DIR, SETUP_USERS_FILE, u.n + 1);
 		rc = setup_users_set(&u, &row, e);
 		if (rc != 0)
@@ -115,8 +122,10 @@ int setup_users_write(int state_fd, const struct setup_users *u, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 
+	char line[LINE_MAX_BYTES];
+
 	for (size_t i = 0; i < u->n; i++)
-		if (buf_addf(&text, "%s %u %u\n", u->v[i].name, u->v[i].uid, u->v[i].gid) != 0)
+		if (line_make(&u->v[i], line, sizeof(line)) < 0 || buf_addf(&text, "%s\n", line) != 0)
 			return err_errno(e, ENOMEM, "cannot write %s/%s", SETUP_STATE_DIR, SETUP_USERS_FILE);
 	return fd_replace_file(state_fd, SETUP_USERS_FILE, text.data, text.len, 0644, e);
 }

@@ -1,5 +1,5 @@
-/* The record of agent accounts: /var/lib/stint/users, root's own, one line "NAME UID GID" for each account that
- * `stint setup` made. The warden takes no account that is not in it.
+/* The record of agent accounts: /var/lib/stint/users, root's own, one line "NAME UID GID WRITERS" for each account that
+ * `stint setup` made; the last is missing in those of older versions. The warden takes no account that is not in it.
  * Source: design of the state directory in docs/architecture.md, "Files". */
 #ifndef STINT_ORCHESTRATOR_SETUP_USERS_H
 #define STINT_ORCHESTRATOR_SETUP_USERS_H
@@ -20,6 +20,7 @@ struct setup_user {
 	char name[SETUP_NAME_MAX];
 	uid_t uid;
 	gid_t gid;
+	gid_t writers; /* the group that a turn has beside gid where its role may write; 0: none was made */
 };
 
 struct setup_users {

@@ -154,27 +154,44 @@ bool acl_same(const struct acl *a, const struct acl *b)
 	return a->n == b->n && memcmp(a->e, b->e, a->n * sizeof(a->e[0])) == 0;
 }
 
-static bool is_agent(const struct acl_entry *x, const struct acl_who *who)
+static bool is_of(const struct acl_entry *x, const struct acl_agent *agent)
 {
-	if (x->tag != ACL_USER)
-		return false;
-	for (unsigned int i = 0; i < who->n_agents; i++)
-		if (x->id == who->agents[i])
-			return true;
-	return false;
+	if (x->tag == ACL_USER)
+		return x->id == agent->uid;
+	return x->tag == ACL_GROUP && agent->writers != 0 && (x->id == agent->gid || x->id == agent->writers);
 }
 
-static const struct acl_entry *agent_entry(const struct acl *a, const struct acl_who *who)
+/* The agent whose entry this is, or NULL. */
+static const struct acl_agent *agent_of(const struct acl_entry *x, const struct acl_who *who)
 {
-	for (uint32_t i = 0; i < a->n; i++)
-		if (is_agent(&a->e[i], who))
-			return &a->e[i];
+	for (unsigned int i = 0; i < who->n_agents; i++)
+		if (is_of(x, &who->agents[i]))
+			return &who->agents[i];
 	return NULL;
+}
+
+/* The agent that the ACL names, and as what it was granted; NULL when there is none. */
+static const struct acl_agent *granted(const struct acl *a, const struct acl_who *who, unsigned int *ret_perm)
+{
+	const struct acl_agent *found = NULL;
+
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct acl_agent *agent = agent_of(&a->e[i], who);
+		bool writers = agent != NULL && a->e[i].tag == ACL_GROUP && a->e[i].id == agent->writers;
+
+		if (agent == NULL || (found != NULL && !writers))
+			continue;
+		found = agent;
+		*ret_perm = a->e[i].perm | (a->e[i].tag == ACL_GROUP ? ACL_BY_GROUPS : 0);
+	}
+	return found;
 }
 
 bool acl_names(const struct acl *a, const struct acl_who *who)
 {
-	return agent_entry(a, who) != NULL;
+	unsigned int perm;
+
+	return granted(a, who, &perm) != NULL;
 }
 
 bool acl_is_granted_default(const struct acl *a, const struct acl_who *who)
@@ -184,20 +201,24 @@ bool acl_is_granted_default(const struct acl *a, const struct acl_who *who)
 	return acl_names(a, who) && owner != NULL && owner->perm == 7;
 }
 
-/* Sets user:uid:perm. A sorted list stays sorted, an unsorted one valid: named users follow ACL_USER_OBJ. */
-static void set_user(struct acl *a, uid_t uid, unsigned int perm)
+/* Adds a named entry. A sorted list stays sorted, an unsorted one valid: the kernel wants the tags in their order. */
+static void add_named(struct acl *a, uint16_t tag, uint32_t id, unsigned int perm)
 {
 	uint32_t at = 0;
 
+	while (at < a->n && (a->e[at].tag < tag || (a->e[at].tag == tag && a->e[at].id < id)))
+		at++;
+	insert(a, at, tag, perm, id);
+}
+
+static void drop_agent(struct acl *a, const struct acl_agent *agent)
+{
 	for (uint32_t i = 0; i < a->n;) {
-		if (a->e[i].tag == ACL_USER && a->e[i].id == uid)
+		if (is_of(&a->e[i], agent))
 			memmove(&a->e[i], &a->e[i + 1], (--a->n - i) * sizeof(a->e[0]));
 		else
 			i++;
 	}
-	while (at < a->n && (a->e[at].tag == ACL_USER_OBJ || (a->e[at].tag == ACL_USER && a->e[at].id < uid)))
-		at++;
-	insert(a, at, ACL_USER, perm, uid);
 }
 
 static void set_mask(struct acl *a, unsigned int perm)
@@ -214,37 +235,47 @@ static void set_mask(struct acl *a, unsigned int perm)
 	}
 }
 
-/* Rule 4, in place. Two entries must still fit. */
-static void grant(struct acl *a, uid_t uid, unsigned int perm)
+/* Rule 4, in place. As many entries as the grant has, and a mask, must still fit. */
+static void grant(struct acl *a, const struct acl_agent *agent, unsigned int perm)
 {
 	unsigned int old = mask_of(a);
+	unsigned int most = perm & 7u;
 
 	for (uint32_t i = 0; i < a->n; i++)
 		if (in_group_class(a->e[i].tag))
 			a->e[i].perm = (uint16_t)(a->e[i].perm & old);
-	set_user(a, uid, perm);
-	set_mask(a, old | perm);
+	drop_agent(a, agent);
+	if ((perm & ACL_BY_GROUPS) == 0) {
+		add_named(a, ACL_USER, agent->uid, most);
+	} else {
+		add_named(a, ACL_GROUP, agent->gid, most & ~2u);
+		add_named(a, ACL_GROUP, agent->writers, most);
+	}
+	set_mask(a, old | most);
 }
 
-int acl_grant(struct acl *ret, const struct acl *base, uid_t uid, unsigned int perm)
+int acl_grant(struct acl *ret, const struct acl *base, const struct acl_agent *agent, unsigned int perm)
 {
-	if (base->n + 2 > ACL_ENTRIES_MAX)
+	if (base->n + 3 > ACL_ENTRIES_MAX)
 		return -E2BIG;
 	acl_copy(ret, base);
-	grant(ret, uid, perm);
+	grant(ret, agent, perm);
 	return 0;
 }
 
-int acl_grant_default(struct acl *ret, const struct acl *base, const struct acl_who *who, uid_t uid, unsigned int perm)
+int acl_grant_default(struct acl *ret, const struct acl *base, const struct acl_who *who, const struct acl_agent *agent,
+                      unsigned int perm)
 {
-	if (base->n + 3 > ACL_ENTRIES_MAX)
+	const struct acl_agent owner = {.uid = who->owner};
+
+	if (base->n + 4 > ACL_ENTRIES_MAX)
 		return -E2BIG;
 	if (base->n == 0)
 		acl_of_mode(ret, MADE_UP_MODE(who));
 	else
 		acl_copy(ret, base);
-	grant(ret, uid, perm);
-	grant(ret, who->owner, 7);
+	grant(ret, agent, perm);
+	grant(ret, &owner, 7);
 	return 0;
 }
 
@@ -289,7 +320,7 @@ static void strip(struct acl *ret, const struct acl *cur, const struct acl_who *
 
 		if (in_group_class(x->tag))
 			expected |= x->perm;
-		if (is_agent(x, who) || (inherited && x->tag == ACL_USER && x->id == who->owner))
+		if (agent_of(x, who) != NULL || (inherited && x->tag == ACL_USER && x->id == who->owner))
 			continue;
 		if (in_group_class(x->tag))
 			left |= x->perm;
@@ -324,13 +355,14 @@ static void merge(struct acl *ret, const struct acl *cur, const struct acl *want
 int acl_base(struct acl *ret, const struct acl *cur, const struct acl *saved, const struct acl_who *who,
              struct acl *scratch)
 {
-	const struct acl_entry *ours = agent_entry(cur, who);
+	unsigned int perm = 0;
+	const struct acl_agent *agent = granted(cur, who, &perm);
 	int rc = 0;
 
-	if (ours == NULL || (saved->n != 0 && acl_same(cur, saved))) {
+	if (agent == NULL || (saved->n != 0 && acl_same(cur, saved))) {
 		acl_copy(ret, cur);
 	} else if (saved->n != 0) {
-		rc = acl_grant(scratch, saved, ours->id, ours->perm);
+		rc = acl_grant(scratch, saved, agent, perm);
 		if (rc == 0)
 			merge(ret, cur, scratch, saved, who, false);
 	} else {
@@ -342,13 +374,14 @@ int acl_base(struct acl *ret, const struct acl *cur, const struct acl *saved, co
 int acl_base_default(struct acl *ret, const struct acl *cur, const struct acl *saved, const struct acl_who *who,
                      struct acl *scratch)
 {
-	const struct acl_entry *ours = agent_entry(cur, who);
+	unsigned int perm = 0;
+	const struct acl_agent *agent = granted(cur, who, &perm);
 	int rc = 0;
 
-	if (ours == NULL || (saved->n != 0 && acl_same(cur, saved))) {
+	if (agent == NULL || (saved->n != 0 && acl_same(cur, saved))) {
 		acl_copy(ret, cur);
 	} else if (saved->n != 0) {
-		rc = acl_grant_default(scratch, saved, who, ours->id, ours->perm);
+		rc = acl_grant_default(scratch, saved, who, agent, perm);
 		if (rc == 0)
 			merge(ret, cur, scratch, saved, who, true);
 	} else {

@@ -32,9 +32,20 @@ struct acl {
 
 #define ACL_UMASK_GUESSED 01000u
 
+/* An account that agents run as. */
+struct acl_agent {
+	uid_t uid;
+	gid_t gid;     /* its own group, in which nobody else is */
+	gid_t writers; /* the group that a turn has beside it where its role may write; 0: the account has none */
+};
+
+/* A grant is one entry for the account; with this bit it is two for groups: the permissions for the writers, the same without
+ * writing for the account's own group. An entry for the account goes before what groups may. */
+#define ACL_BY_GROUPS 010u
+
 /* Whose entries are ours. */
 struct acl_who {
-	const uid_t *agents; /* the accounts whose named entries stint sets */
+	const struct acl_agent *agents; /* the accounts whose named entries stint sets */
 	unsigned int n_agents;
 	uid_t owner;         /* named beside them in the default ACLs that stint sets */
 	mode_t umask;        /* for default ACLs where there was none; with ACL_UMASK_GUESSED when nobody knows */
@@ -56,13 +67,13 @@ bool acl_names(const struct acl *a, const struct acl_who *who); /* has an entry 
 /* A default ACL as acl_grant_default() makes it: one of the agents, and beside it the owner with rwx. */
 bool acl_is_granted_default(const struct acl *a, const struct acl_who *who);
 
-/* Rule 4: base with user:uid:perm. The other group-class entries are first cut to base's mask, then the mask becomes
- * old mask | perm, so nobody else's effective rights grow. 0, or -E2BIG. */
-int acl_grant(struct acl *ret, const struct acl *base, uid_t uid, unsigned int perm) MUST_CHECK;
+/* Rule 4: base with the agent's perm (0..7, perhaps ACL_BY_GROUPS). The other group-class entries are first cut to base's mask,
+ * then the mask becomes old mask | perm, so nobody else's effective rights grow. 0, or -E2BIG. */
+int acl_grant(struct acl *ret, const struct acl *base, const struct acl_agent *agent, unsigned int perm) MUST_CHECK;
 
-/* Rule 5: the default ACL of a folder in which uid has perm: base (or the umask's permissions where there is none), the
+/* Rule 5: the default ACL of a folder in which the agent has perm: base (or the umask's permissions where there is none), the
  * grant, and the owner with rwx, so that what an agent creates is the owner's at once. 0, or -E2BIG. */
-int acl_grant_default(struct acl *ret, const struct acl *base, const struct acl_who *who, uid_t uid,
+int acl_grant_default(struct acl *ret, const struct acl *base, const struct acl_who *who, const struct acl_agent *agent,
                       unsigned int perm) MUST_CHECK;
 
 /* What an access ACL is without us. saved: the one from before the first grant, or none. When nobody but

@@ -107,7 +107,7 @@ static int become(const struct spawn_spec *s, const struct identity_limits *limi
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		return err_errno(e, errno, "cannot leave the caller's session keyring");
 	rc = identity_limit(limits, e);
-	return rc == 0 ? identity_drop(s->uid, s->gid, e) : rc;
+	return rc == 0 ? identity_drop(s->uid, s->gid, s->writers, e) : rc;
 }
 
 void agent_side(const struct spawn_spec *s, const struct command *c, const struct identity_limits *limits,

@@ -124,25 +124,66 @@ static bool touched(const struct reclaim *r, const struct walk_entry *en, const 
 	return S_ISDIR(en->st.st_mode) ? rec->ino != en->st.st_ino : differs(rec, &en->st);
 }
 
+/* Grants again what the flip grants in a shared zone, so that the readers' flips need not walk it. What takes more than the entry
+ * to judge is left to a walk. */
+static int open_again(struct reclaim *r, struct walk_entry *en)
+{
+	const struct acl_agent *agent = &r->ids->agents[0];
+	bool dir = S_ISDIR(en->st.st_mode);
+	unsigned int perm;
+	int rc;
+
+	if (S_ISLNK(en->st.st_mode))
+		return 0;
+	rc = walk_open(en);
+	if (rc != 0)
+		return rc == -ENOENT ? 0 : rc;
+	if (fstat(en->fd, &en->st) != 0)
+		return -errno;
+	if (en->st.st_uid != r->ids->owner || en->st.st_gid == agent->gid || en->st.st_gid == agent->writers ||
+	    (!dir && (!S_ISREG(en->st.st_mode) || en->st.st_nlink != 1))) {
+		r->missed = true;
+		return 0;
+	}
+	perm = flip_perm(LEVEL_RW, &en->st) | ACL_BY_GROUPS;
+	return inode_grant(r->ids->work, en->fd, &en->st, &r->ids->who, perm, dir ? (int)perm : INODE_NO_DEFAULT);
+}
+
+static int visit_entry(struct reclaim *r, struct walk_entry *en, const struct snap_rec *rec, struct err *e)
+{
+	int rc;
+
+	if (ids_is_agent(r->ids, en->st.st_uid))
+		return reclaim_take(r, en, rec, e);
+	rc = note_xattrs(r, en, rec);
+	return rc == 0 ? WALK_DESCEND : tree_entry_fail("cannot read the attributes of", en->dir, en->name, rc, e);
+}
+
 static int visit(void *ctx, struct walk_entry *en, struct err *e)
 {
 	struct reclaim *r = ctx;
 	const struct snap_rec *rec = reclaim_lookup(r, en);
+	bool changed;
+	int next;
 	int rc;
 
-	if (en->mount)
+	if (en->mount) {
+		r->missed = true;
 		return changes_note(r->out, en->dir, en->name, "a mount point: not looked into") == 0 ? WALK_SKIP : NO_MEMORY(e);
-	if ((en->cookie.bits & RECLAIM_DOT_GIT) != 0 || tree_is_dot_git(en->name))
+	}
+	if ((en->cookie.bits & RECLAIM_DOT_GIT) != 0 || tree_is_dot_git(en->name)) {
+		r->missed = true;
 		return visit_dot_git(r, en, rec, e);
+	}
 	if (list_entry(r, en, rec) != 0)
 		return NO_MEMORY(e);
-	reclaim_look(r, en, touched(r, en, rec));
-	if (ids_is_agent(r->ids, en->st.st_uid))
-		return reclaim_take(r, en, rec, e);
-	rc = note_xattrs(r, en, rec);
-	if (rc != 0)
-		return tree_entry_fail("cannot read the attributes of", en->dir, en->name, rc, e);
-	return WALK_DESCEND;
+	changed = touched(r, en, rec);
+	reclaim_look(r, en, changed);
+	next = visit_entry(r, en, rec, e);
+	if (next < 0 || !r->grants || !changed || r->missed)
+		return next;
+	rc = open_again(r, en);
+	return rc == 0 ? next : tree_entry_fail("cannot set the ACL of", en->dir, en->name, rc, e);
 }
 
 static int enter(void *ctx, const struct walk_dir *d, struct err *e)
@@ -239,7 +280,11 @@ int reclaim_zones(struct tree *t, struct tree_changes *out, struct err *e)
 
 		if (!z->seen)
 			continue;
+		r.grants = z->shared;
+		r.missed = !z->shared;
 		rc = z->kind == ZONE_DIR ? reclaim_folder(t, &r, z, e) : compare_file(t, z, out, e);
+		if (rc == 0 && !r.missed)
+			z->inside = ZONE_LEVEL_SHARED;
 	}
 	reclaim_done(&r);
 	return rc;

@@ -32,12 +32,14 @@ struct flip {
 	unsigned int role;
 	struct snap_writer snap;  /* of the writable zones; name[0] == 0 when there are none */
 	/* The zone that is being walked: */
-	enum level level;
+	enum level level;         /* the role's */
+	enum level inside;        /* what is set in it: of a shared zone what its writers may */
+	unsigned int form;        /* ACL_BY_GROUPS of a shared zone, or 0 */
 	bool counted;             /* links holds every name of every hard-linked inode in the zone */
 	struct links links;
 };
 
-static unsigned int grant_of(enum level level, const struct stat *st)
+unsigned int flip_perm(enum level level, const struct stat *st)
 {
 	switch (st->st_mode & S_IFMT) {
 	case S_IFDIR:
@@ -109,10 +111,20 @@ static int set_entry(struct flip *f, struct walk_entry *en, unsigned int perm, i
 
 static int grant_entry(struct flip *f, struct walk_entry *en, enum level level)
 {
-	int def = S_ISDIR(en->st.st_mode) && level != LEVEL_NONE ? (int)grants[level].dir : INODE_NO_DEFAULT;
-	int rc = set_entry(f, en, grant_of(level, &en->st), def);
+	unsigned int perm = flip_perm(level, &en->st);
+	unsigned int form = perm != 0 ? f->form : 0; /* closed: to whichever groups the command has */
+	int def = S_ISDIR(en->st.st_mode) && level != LEVEL_NONE ? (int)(grants[level].dir | form) : INODE_NO_DEFAULT;
+	int rc = set_entry(f, en, perm | form, def);
 
 	return rc != 0 ? rc : record(f, en, true);
+}
+
+/* Granted to groups, its owning group's permissions would be the agent's as well. */
+static bool is_of_agents_group(const struct flip *f, const struct stat *st)
+{
+	const struct acl_agent *agent = &f->t->ids.agents[0];
+
+	return st->st_gid == agent->gid || st->st_gid == agent->writers;
 }
 
 /* An inode that neither owner nor agent owns is left alone: its mode says what others may. A link has no ACL. */
@@ -129,7 +141,7 @@ static int pass_over(struct flip *f, struct walk_entry *en)
 /* One entry of an open zone: enum walk_next or a negative errno. */
 static int flip_entry(struct flip *f, struct walk_entry *en)
 {
-	enum level level = f->level;
+	enum level level = f->inside;
 	int other;
 	int rc;
 
@@ -149,6 +161,11 @@ static int flip_entry(struct flip *f, struct walk_entry *en)
 		return other < 0 ? other : WALK_SKIP;
 	if (other == 1 && note(f, en->dir, en->name, "has other names outside its zone: closed to the agent") != 0)
 		return -ENOMEM;
+	if (other == 0 && f->form != 0 && is_of_agents_group(f, &en->st)) {
+		other = 1;
+		if (note(f, en->dir, en->name, "belongs to the agent user's own group: closed to the agent, chgrp it") != 0)
+			return -ENOMEM;
+	}
 	if (other == 1 || tree_is_dot_git(en->name))
 		level = LEVEL_NONE;
 	rc = grant_entry(f, en, level);
@@ -233,7 +250,10 @@ static int flip_folder(struct flip *f, struct zone *z, struct err *e)
 {
 	enum level level = zone_level(z, f->role);
 	AUTO_FD fd = fd_open_beneath(f->t->root_fd, z->path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, true);
-	int def = level == LEVEL_NONE ? INODE_NO_DEFAULT : (int)grants[level].dir;
+	bool shared = z->shared && level != LEVEL_NONE;
+	enum level inside = shared ? LEVEL_RW : level;
+	unsigned int form = shared ? ACL_BY_GROUPS : 0;
+	int def = level == LEVEL_NONE ? INODE_NO_DEFAULT : (int)(grants[inside].dir | form);
 	const struct buf none = {0};
 	int rc;
 
@@ -248,18 +268,23 @@ static int flip_folder(struct flip *f, struct zone *z, struct err *e)
 	if (level == LEVEL_RW && tree_is_bare(fd, "."))
 		return err_set(e, EPERM, "%s is a repository to git (HEAD beside objects and refs), and a role may write it, with what "
 		               "git runs there: move it into a folder of its own", z->path);
-	rc = inode_grant(f->t->ids.work, fd, &z->stat, &f->t->ids.who, grants[level].dir, def);
+	if (shared && is_of_agents_group(f, &z->stat))
+		return err_stop(e, STOP_CONFINE, err_set(e, EPERM, "%s belongs to the agent user's own group: chgrp it", z->path));
+	rc = inode_grant(f->t->ids.work, fd, &z->stat, &f->t->ids.who, grants[inside].dir | form, def);
 	if (rc != 0)
 		return tree_entry_fail("cannot set the ACL of", &none, z->path, rc, e);
 	z->seen = level == LEVEL_RW;
-	/* Since the walk that opened it for reading no role had it for writing; what a person adds there gets its rights by default. */
-	if (level == LEVEL_NONE || (level == LEVEL_R && z->inside == LEVEL_R))
+	/* Since it was walked, or its last writer's turn was taken back, nobody had it for writing; what a person adds there gets
+	 * its rights by default. */
+	if (level == LEVEL_NONE || (level == LEVEL_R && z->inside == (shared ? ZONE_LEVEL_SHARED : LEVEL_R)))
 		return 0;
 	z->inside = ZONE_LEVEL_UNKNOWN;
 	f->level = level;
+	f->inside = inside;
+	f->form = form;
 	rc = walk_zone(f, fd, z, e);
-	if (rc == 0)
-		z->inside = (int)level;
+	if (rc == 0 && level == LEVEL_R)
+		z->inside = shared ? ZONE_LEVEL_SHARED : LEVEL_R;
 	return rc;
 }
 
@@ -327,7 +352,7 @@ static int flip_file(struct flip *f, struct zone *z, struct err *e)
 		rc = note(f, &none, z->path, "has other names outside its zone: closed to the agent");
 	}
 	if (rc == 0)
-		rc = inode_grant(f->t->ids.work, fd, &st, &f->t->ids.who, grant_of(level, &st), INODE_NO_DEFAULT);
+		rc = inode_grant(f->t->ids.work, fd, &st, &f->t->ids.who, flip_perm(level, &st), INODE_NO_DEFAULT);
 	if (rc != 0)
 		return tree_entry_fail("cannot set the ACL of", &none, z->path, rc, e);
 	z->stat = st;

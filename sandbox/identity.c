@@ -112,14 +112,23 @@ int identity_drop_caps(struct err *e)
 	return prove_no_caps(e);
 }
 
-static int prove_ids(uid_t uid, gid_t gid, struct err *e)
+/* No supplementary group but this one (0: none at all). */
+static bool has_groups(gid_t beside)
+{
+	gid_t groups[2];
+	int n = getgroups(2, groups);
+
+	return beside == 0 ? n == 0 : n == 1 && groups[0] == beside;
+}
+
+static int prove_ids(uid_t uid, gid_t gid, gid_t beside, struct err *e)
 {
 	uid_t r, s, f;
 	gid_t gr, gs, gf;
 
 	if (getresuid(&r, &f, &s) != 0 || getresgid(&gr, &gf, &gs) != 0 || r != uid || f != uid || s != uid ||
-	    gr != gid || gf != gid || gs != gid || getgroups(0, NULL) != 0)
-		return err_set(e, EPERM, "the identity is not uid %u gid %u alone: the command is not started", uid, gid);
+	    gr != gid || gf != gid || gs != gid || !has_groups(beside))
+		return err_set(e, EPERM, "the identity is not uid %u gid %u and its groups alone: the command is not started", uid, gid);
 	/* For a root owner the question is whether it can become somebody else. */
 	if (setresuid((uid_t)-1, uid == 0 ? 1 : 0, (uid_t)-1) == 0 || errno != EPERM || setuid(uid == 0 ? 1 : 0) == 0)
 		return err_set(e, EPERM, "the identity can be changed again after dropping it: the command is not started");
@@ -128,13 +137,13 @@ static int prove_ids(uid_t uid, gid_t gid, struct err *e)
 	return 0;
 }
 
-int identity_drop(uid_t uid, gid_t gid, struct err *e)
+int identity_drop(uid_t uid, gid_t gid, gid_t beside, struct err *e)
 {
 	int rc = drop_bounding(e);
 
 	if (rc != 0)
 		return rc;
-	if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
+	if (setgroups(beside == 0 ? 0 : 1, &beside) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
 		return err_errno(e, errno, "cannot become uid %u gid %u", uid, gid);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return err_errno(e, errno, "cannot set no_new_privs");
@@ -142,7 +151,7 @@ int identity_drop(uid_t uid, gid_t gid, struct err *e)
 	if (rc != 0)
 		return err_errno(e, -rc, "cannot drop the capabilities");
 	rc = prove_no_caps(e);
-	return rc == 0 ? prove_ids(uid, gid, e) : rc;
+	return rc == 0 ? prove_ids(uid, gid, beside, e) : rc;
 }
 
 static int limit(int what, uint64_t value, const char *name, struct err *e)

@@ -17,9 +17,9 @@ int identity_fs_leave(struct err *e) MUST_CHECK;
 /* All capabilities out of every set including the bounding one, for good; the ids stay. Proved afterwards. */
 int identity_drop_caps(struct err *e) MUST_CHECK;
 
-/* No groups, then gid and uid (real, effective, saved), then identity_drop_caps(), no_new_privs. Proved: an id or a
- * capability cannot be got back. uid may be 0: securebits keep root from regaining capabilities by execve. */
-int identity_drop(uid_t uid, gid_t gid, struct err *e) MUST_CHECK;
+/* No groups but beside (0: none), then gid and uid (real, effective, saved), then identity_drop_caps(), no_new_privs. Proved: an
+ * id or a capability cannot be got back. uid may be 0: securebits keep root from regaining capabilities by execve. */
+int identity_drop(uid_t uid, gid_t gid, gid_t beside, struct err *e) MUST_CHECK;
 
 struct identity_limits {
 	uint64_t data;        /* bytes, 0: none */

@@ -19,16 +19,16 @@ int ids_init(struct tree_ids *ids, uid_t owner, gid_t owner_gid, mode_t umask, s
 	return ids->work == NULL ? err_errno(e, ENOMEM, "cannot prepare the project's ACLs") : 0;
 }
 
-void ids_add(struct tree_ids *ids, uid_t agent)
+void ids_add(struct tree_ids *ids, const struct acl_agent *agent)
 {
-	if (!ids_is_agent(ids, agent) && ids->who.n_agents < USERS_MAX + 1)
-		ids->agents[ids->who.n_agents++] = agent;
+	if (!ids_is_agent(ids, agent->uid) && ids->who.n_agents < USERS_MAX + 1)
+		ids->agents[ids->who.n_agents++] = *agent;
 }
 
 bool ids_is_agent(const struct tree_ids *ids, uid_t uid)
 {
 	for (unsigned int i = 0; i < ids->who.n_agents; i++)
-		if (ids->agents[i] == uid)
+		if (ids->agents[i].uid == uid)
 			return true;
 	return false;
 }

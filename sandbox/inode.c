@@ -149,7 +149,7 @@ static int plan_access(struct inode_work *w, struct xattr_at at, int has, mode_t
 	if (rc == 0)
 		rc = acl_base(&w->base, &w->cur, &w->saved, who, &w->scratch);
 	if (rc == 0)
-		rc = acl_grant(&w->want, &w->base, who->agents[0], perm);
+		rc = acl_grant(&w->want, &w->base, &who->agents[0], perm);
 	if (rc == 0)
 		w->todo = plan(w, &w->want, &w->base, ACCESS);
 	return rc;
@@ -162,7 +162,7 @@ static int plan_default(struct inode_work *w, struct xattr_at at, int has, const
 	if (rc == 0)
 		rc = acl_base_default(&w->base_default, &w->cur, &w->saved, who, &w->scratch);
 	if (rc == 0)
-		rc = acl_grant_default(&w->want_default, &w->base_default, who, who->agents[0], perm);
+		rc = acl_grant_default(&w->want_default, &w->base_default, who, &who->agents[0], perm);
 	if (rc == 0)
 		w->todo_default = plan(w, &w->want_default, &w->base_default, DEFAULT);
 	return rc;

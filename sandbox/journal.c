@@ -56,7 +56,8 @@ int journal_write(int dir_fd, const struct journal *j, struct err *e)
 
 	if (add_number(&b, "version", 1) != 0 || add_number(&b, "dev", j->dev) != 0 || add_number(&b, "ino", j->ino) != 0 ||
 	    add_number(&b, "owner", j->owner) != 0 || add_number(&b, "owner_gid", j->owner_gid) != 0 ||
-	    add_number(&b, "agent", j->agent) != 0 || add_number(&b, "umask", j->umask) != 0 ||
+	    add_number(&b, "agent", j->agent.uid) != 0 || add_number(&b, "agent_gid", j->agent.gid) != 0 ||
+	    add_number(&b, "writers", j->agent.writers) != 0 || add_number(&b, "umask", j->umask) != 0 ||
 	    add_number(&b, "flipping", j->flipping) != 0 ||
 	    buf_addf(&b, "path=%s%c", j->path, '\0') != 0)
 		return err_errno(e, ENOMEM, "cannot write the journal");
@@ -86,7 +87,11 @@ static int take_pair(struct journal *j, const char *key, const char *value)
 	else if (str_eq(key, "owner_gid"))
 		j->owner_gid = (gid_t)n;
 	else if (str_eq(key, "agent"))
-		j->agent = (uid_t)n;
+		j->agent.uid = (uid_t)n;
+	else if (str_eq(key, "agent_gid"))
+		j->agent.gid = (gid_t)n;
+	else if (str_eq(key, "writers")) /* these two are not in the entries of older versions */
+		j->agent.writers = (gid_t)n;
 	else if (str_eq(key, "umask"))
 		j->umask = (mode_t)n & 0777;
 	else if (str_eq(key, "flipping"))
@@ -98,7 +103,7 @@ static int take_pair(struct journal *j, const char *key, const char *value)
 
 static int parse(char *text, size_t len, struct journal *ret)
 {
-	struct journal j = {.owner = (uid_t)-1, .agent = (uid_t)-1};
+	struct journal j = {.owner = (uid_t)-1, .agent.uid = (uid_t)-1};
 
 	for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
 		char *value = strchr(text + at, '=');
@@ -112,7 +117,7 @@ static int parse(char *text, size_t len, struct journal *ret)
 		if (rc != 0)
 			return rc;
 	}
-	if (j.owner == (uid_t)-1 || j.agent == (uid_t)-1 || j.agent == 0 || j.ino == 0)
+	if (j.owner == (uid_t)-1 || j.agent.uid == (uid_t)-1 || j.agent.uid == 0 || j.ino == 0)
 		return -EINVAL;
 	*ret = j;
 	return 0;

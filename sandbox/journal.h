@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "sandbox/acl.h"
 #include "sandbox/snapshot.h"
 
 #define JOURNAL_BYTES_MAX 16384u
@@ -20,7 +21,7 @@ struct journal {
 	ino_t ino;
 	uid_t owner;
 	gid_t owner_gid;
-	uid_t agent;
+	struct acl_agent agent;
 	mode_t umask;
 	bool flipping;       /* false while a run only looks and pins: every entry of the agent is a person's then */
 	char path[PATH_MAX]; /* for people, and after a reboot that gave the device another number */

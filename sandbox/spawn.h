@@ -30,6 +30,7 @@ struct spawn_spec {
 	const char *root_path;       /* its absolute path: where the view binds it */
 	uid_t uid;                   /* identity of the command: agent, or the owner without LAYER_ACL */
 	gid_t gid;
+	gid_t writers;               /* the group that lets it write in its zones, beside gid; 0: none */
 	uid_t owner;                 /* the project's owner (owns .stint/home before and after) */
 	uid_t agent;                 /* the run's agent user: owns .stint/home in between */
 	gid_t owner_gid;

@@ -90,8 +90,8 @@ static int build(struct tree *t, int state_fd, const char *path, const struct tr
 
 	if (rc != 0)
 		return rc;
-	ids_add(&t->ids, who->agent);
-	if (who->agent == 0 || who->agent == who->owner)
+	ids_add(&t->ids, &who->agent);
+	if (who->agent.uid == 0 || who->agent.uid == who->owner)
 		return REFUSE(e, EINVAL, "the agent user must be neither root nor the project's owner");
 	rc = fill_journal(&t->journal, t->root_fd, path, who, e);
 	if (rc == 0)
@@ -100,6 +100,8 @@ static int build(struct tree *t, int state_fd, const char *path, const struct tr
 		rc = check_zones(t, e);
 	if (rc != 0)
 		return rc;
+	if (who->agent.writers != 0)
+		zones_share(&t->zones, t->policy->n_roles);
 	t->journal_fd = journal_dir(state_fd, e);
 	return t->journal_fd < 0 ? err_stop(e, STOP_CONFINE, t->journal_fd) : 0;
 }
@@ -160,13 +162,13 @@ static int restore_earlier(struct tree *t, const struct journal *j, struct err *
 	struct tree_ids ids;
 	int rc;
 
-	if (j->agent != t->ids.agents[0])
+	if (j->agent.uid != t->ids.agents[0].uid)
 		return err_stop(e, STOP_CONFINE,
 		                err_set(e, EBUSY, "an earlier run here had another agent user (uid %u) and was not restored: run "
-		                        "sudo stint restore first", j->agent));
+		                        "sudo stint restore first", j->agent.uid));
 	rc = ids_init(&ids, t->ids.owner, t->ids.owner_gid, j->umask, e);
 	if (rc == 0) {
-		ids_add(&ids, j->agent);
+		ids_add(&ids, &j->agent);
 		rc = restore_all(&ids, t->root_fd, t->journal_fd, j, NULL, e);
 	}
 	ids_done(&ids);
@@ -216,6 +218,14 @@ int tree_flip(struct tree *t, unsigned int role, struct err *e)
 	return flip_all(t, role, e);
 }
 
+gid_t tree_writers(const struct tree *t, unsigned int role)
+{
+	for (int i = 0; i < t->zones.n; i++)
+		if (t->zones.v[i].shared && zone_level(&t->zones.v[i], role) == LEVEL_RW)
+			return t->ids.agents[0].writers;
+	return 0;
+}
+
 int tree_reclaim(struct tree *t, struct tree_changes *ret, struct err *e)
 {
 	int rc = 0;
@@ -252,15 +262,15 @@ struct accounts {
 	size_t n_busy;
 };
 
-static int add_account(uid_t uid, void *cookie, struct err *e)
+static int add_account(const struct acl_agent *agent, void *cookie, struct err *e)
 {
 	const struct accounts *a = cookie;
 
 	(void)e;
 	for (size_t i = 0; i < a->n_busy; i++)
-		if (a->busy[i] == uid)
+		if (a->busy[i] == agent->uid)
 			return 0;
-	ids_add(a->ids, uid);
+	ids_add(a->ids, agent);
 	return 0;
 }
 
@@ -290,7 +300,7 @@ static int restore_with(struct accounts *a, const struct journal *found, int sta
 
 	/* The journal knows whose run it was: what names another account is a person's. */
 	if (found != NULL)
-		ids_add(ids, found->agent);
+		ids_add(ids, &found->agent);
 	else
 		rc = users_each(state_fd, add_account, a, e);
 	if (rc != 0 || ids->who.n_agents == 0)

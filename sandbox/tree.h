@@ -15,14 +15,14 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "protocol/policy.h"
+#include "sandbox/acl.h"
 
 struct tree;
 
 struct tree_owner {
 	uid_t owner;         /* the project directory's owner */
 	gid_t owner_gid;     /* the group that reclaimed files get: the owner's primary group */
-	uid_t agent;
-	gid_t agent_gid;
+	struct acl_agent agent;
 	mode_t umask;        /* the caller's */
 };
 
@@ -54,6 +54,9 @@ int tree_repair(struct tree *t, struct err *e) MUST_CHECK;
  * inode cannot be flipped. */
 int tree_flip(struct tree *t, unsigned int role, struct err *e) MUST_CHECK;
 
+/* The group that a turn of this role needs beside the agent's own to write in its zones; 0 for none. */
+gid_t tree_writers(const struct tree *t, unsigned int role);
+
 /* In place of tree_flip() without the ACL layer: refuses when a file in a zone that is open to the role has a name outside that
  * zone, or when there is a socket or a FIFO. Writes nothing. STOP_CONFINE. */
 int tree_refuse_links(const struct tree *t, unsigned int role, struct err *e) MUST_CHECK;
@@ -82,14 +85,15 @@ int tree_chown_all(int dir_fd, uid_t from, uid_t to, gid_t to_gid, struct err *e
  * paths longer than PATH_MAX included. */
 int tree_empty(int dir_fd, struct err *e) MUST_CHECK;
 
-/* The agent accounts that `stint setup` recorded: /var/lib/stint/users, lines "NAME UID GID". 0 and the ids, or
- * -ENOENT (not recorded), -EPERM (the passwd entry differs, the account has supplementary groups, is root, or the file
- * is not root's own). state_dir_fd: /var/lib/stint. */
+/* The agent accounts that `stint setup` recorded: /var/lib/stint/users, lines "NAME UID GID WRITERS", the last not in those of
+ * older versions. 0 and the ids, or -ENOENT (not recorded), -EPERM (the passwd entry differs, the account has supplementary
+ * groups, others are in its groups, it is root, or the file is not root's own). state_dir_fd: /var/lib/stint. */
 #define USERS_MAX 64
-int users_find(int state_dir_fd, const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e) MUST_CHECK;
+int users_find(int state_dir_fd, const char *name, struct acl_agent *ret, struct err *e) MUST_CHECK;
 
-/* Calls each for every recorded account's uid (at most USERS_MAX), checked as users_find() does except that an account
- * that is gone from passwd is still visited. Stops at the first non-zero result and returns it. */
-int users_each(int state_dir_fd, int (*each)(uid_t uid, void *cookie, struct err *e), void *cookie, struct err *e) MUST_CHECK;
+/* Calls each for every recorded account (at most USERS_MAX), checked as users_find() does except that an account or a group
+ * that is gone is still visited. Stops at the first non-zero result and returns it. */
+int users_each(int state_dir_fd, int (*each)(const struct acl_agent *a, void *cookie, struct err *e), void *cookie,
+               struct err *e) MUST_CHECK;
 
 #endif

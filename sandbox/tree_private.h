@@ -21,7 +21,7 @@
 /* Whose files these are and which accounts' traces are ours. Points into itself: never copied. */
 struct tree_ids {
 	struct acl_who who;
-	uid_t agents[USERS_MAX + 1];
+	struct acl_agent agents[USERS_MAX + 1];
 	uid_t owner;
 	gid_t owner_gid;
 	struct inode_work *work;
@@ -41,7 +41,7 @@ struct tree {
 
 /* ids.c */
 int ids_init(struct tree_ids *ids, uid_t owner, gid_t owner_gid, mode_t umask, struct err *e) MUST_CHECK;
-void ids_add(struct tree_ids *ids, uid_t agent); /* no more than USERS_MAX + 1 are kept */
+void ids_add(struct tree_ids *ids, const struct acl_agent *agent); /* no more than USERS_MAX + 1 are kept */
 bool ids_is_agent(const struct tree_ids *ids, uid_t uid);
 int ids_how(const struct tree_ids *ids, const struct stat *st); /* enum inode_how, by the inode's owner */
 void ids_done(struct tree_ids *ids);
@@ -85,6 +85,8 @@ struct reclaim {
 	struct acl *def;
 	uint64_t taken;            /* inodes that changed hands */
 	unsigned int parts;        /* of a repository, seen in the folder being visited: reclaim.c */
+	bool grants;               /* the zone is shared: what changed is opened again at once */
+	bool missed;               /* something of it only the next flip's walk can judge */
 };
 
 /* journal_fd and snapshot_name: NULL for none. */
@@ -109,6 +111,8 @@ int reclaim_zones(struct tree *t, struct tree_changes *out, struct err *e) MUST_
 
 /* flip.c */
 int flip_all(struct tree *t, unsigned int role, struct err *e) MUST_CHECK;
+/* What a role with this level in a zone is granted on an inode in it: 0..7. */
+unsigned int flip_perm(enum level level, const struct stat *st);
 
 /* restore.c: puts everything below and including root_fd back. Goes on after a failure and returns the first. j: the run's journal
  * entry, or NULL when there is none. */

@@ -100,16 +100,16 @@ static int take_policy(struct warden *w, int fd, struct err *e)
 	if (rc != 0)
 		return rc;
 	w->who.umask = (mode_t)(w->policy->umask & 0777u);
-	rc = users_find(w->state_dir_fd, policy_str(w->policy, w->policy->agent_user), &w->who.agent, &w->who.agent_gid, e);
+	rc = users_find(w->state_dir_fd, policy_str(w->policy, w->policy->agent_user), &w->who.agent, e);
 	if (rc != 0)
 		return err_stop(e, STOP_USAGE, rc);
-	if (w->who.agent == w->who.owner)
+	if (w->who.agent.uid == w->who.owner)
 		return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "agent user %s owns the project: roles could not be told apart: "
 		                                       "choose another agent_user", policy_str(w->policy, w->policy->agent_user)));
-	w->lock_fd = warden_lock_user(w->who.agent, LOCK_WAIT_MS, e);
+	w->lock_fd = warden_lock_user(w->who.agent.uid, LOCK_WAIT_MS, e);
 	if (w->lock_fd < 0)
 		return w->lock_fd;
-	rc = kill_all_of(w->who.agent, e);
+	rc = kill_all_of(w->who.agent.uid, e);
 	if (rc == 0)
 		rc = tree_open(&w->tree, w->root_fd, w->root_path, w->policy, &w->who, e);
 	if (rc == 0)
@@ -181,7 +181,7 @@ static void on_turn(struct warden *w, const union frame *f, const int *fds)
 		return;
 	}
 	w->role = f->turn.role;
-	rc = kill_all_of(w->who.agent, &e);
+	rc = kill_all_of(w->who.agent.uid, &e);
 	if (rc == 0)
 		rc = (w->policy->layers & LAYER_ACL) != 0 ? tree_flip(w->tree, w->role, &e) : tree_refuse_links(w->tree, w->role, &e);
 	if (rc == 0)
@@ -205,6 +205,7 @@ static void on_turn(struct warden *w, const union frame *f, const int *fds)
 
 static void on_spawn(struct warden *w, const union frame *f, const int *fds)
 {
+	bool as_agent = (w->policy->layers & LAYER_ACL) != 0;
 	struct spawn_spec spec = {
 		.policy = w->policy,
 		.role = w->role,
@@ -212,11 +213,12 @@ static void on_spawn(struct warden *w, const union frame *f, const int *fds)
 		.covers = (w->policy->layers & LAYER_LANDLOCK) != 0,
 		.root_fd = w->root_fd,
 		.root_path = w->root_path,
-		.uid = (w->policy->layers & LAYER_ACL) != 0 ? w->who.agent : w->who.owner,
-		.gid = (w->policy->layers & LAYER_ACL) != 0 ? w->who.agent_gid : w->who.owner_gid,
+		.uid = as_agent ? w->who.agent.uid : w->who.owner,
+		.gid = as_agent ? w->who.agent.gid : w->who.owner_gid,
+		.writers = as_agent ? tree_writers(w->tree, w->role) : 0,
 		.owner = w->who.owner,
 		.owner_gid = w->who.owner_gid,
-		.agent = w->who.agent,
+		.agent = w->who.agent.uid,
 		.guard_fd = w->guard_fd,
 		.probe_fd = -1,
 		.iteration = f->spawn.iteration,
@@ -272,7 +274,7 @@ static void on_end(struct warden *w, const union frame *f, const int *fds)
 		spawn_kill(&w->spawn);
 		reap(w);
 	}
-	rc = kill_all_of(w->who.agent, &e);
+	rc = kill_all_of(w->who.agent.uid, &e);
 	if (rc == 0 && (w->policy->layers & LAYER_ACL) != 0)
 		rc = tree_reclaim(w->tree, &changes, &e);
 	if (rc == 0) {
@@ -395,7 +397,7 @@ static int put_back(struct warden *w, struct err *e)
 	}
 	if (w->lock_fd < 0 || w->tree == NULL)
 		return 0;
-	rc = kill_all_of(w->who.agent, e);
+	rc = kill_all_of(w->who.agent.uid, e);
 	if (rc != 0)
 		return rc;
 	rc = tree_reclaim(w->tree, &changes, &first);

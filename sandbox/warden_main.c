@@ -266,9 +266,10 @@ struct quiet {
 
 /* The lock of this project's agent must be had, or a run would be restored under its feet. Another account may be busy, in another
  * project or just beginning in this one. Locks are held until exit. */
-static int quiet_account(uid_t uid, void *cookie, struct err *e)
+static int quiet_account(const struct acl_agent *agent, void *cookie, struct err *e)
 {
 	struct quiet *q = cookie;
+	uid_t uid = agent->uid;
 	struct err busy = {0};
 	int fd = warden_lock_user(uid, 0, &busy);
 
@@ -298,7 +299,7 @@ static int find_agent(const struct warden *w, struct quiet *q, struct err *e)
 	if (rc < 0)
 		return rc;
 	q->known = rc == 0;
-	q->agent = rc == 0 ? j.agent : 0;
+	q->agent = rc == 0 ? j.agent.uid : 0;
 	return 0;
 }
 

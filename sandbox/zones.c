@@ -100,6 +100,36 @@ void zones_done(struct zones *z)
 	*z = (struct zones){0};
 }
 
+/* Some role may write a and only read b. */
+static bool apart(const struct zone *a, const struct zone *b, unsigned int n_roles)
+{
+	for (unsigned int r = 0; r < n_roles; r++)
+		if (zone_level(a, r) == LEVEL_RW && zone_level(b, r) == LEVEL_R)
+			return true;
+	return false;
+}
+
+/* Some role may write it, another only read it. */
+static bool is_mixed(const struct zone *z, unsigned int n_roles)
+{
+	bool read = false;
+
+	for (unsigned int r = 0; r < n_roles; r++)
+		read = read || zone_level(z, r) == LEVEL_R;
+	return read && z->kind == ZONE_DIR && !z->foreign && zone_most(z, n_roles) == LEVEL_RW;
+}
+
+void zones_share(struct zones *z, unsigned int n_roles)
+{
+	for (int i = 0; i < z->n; i++) {
+		struct zone *one = &z->v[i];
+
+		one->shared = is_mixed(one, n_roles);
+		for (int k = 0; one->shared && k < i; k++)
+			one->shared = !z->v[k].shared || (!apart(one, &z->v[k], n_roles) && !apart(&z->v[k], one, n_roles));
+	}
+}
+
 enum level zone_level(const struct zone *z, unsigned int role)
 {
 	return z->entry == NULL || z->foreign ? LEVEL_NONE : (enum level)z->entry->level[role];

@@ -47,9 +47,19 @@ attack_descriptors() {
     exec 9<&-
     like "$OUT" '^0 1 2 ([0-9]+ )?$' "no descriptor of ours reaches the command"
 }
+writers() { awk -v name="$AGENT" '$1 == name {print $4}' /var/lib/stint/users; } # the group of turns that may write
 attack_groups() {
-    run turn developer id -G
+    run turn reviewer id -G
     is "$OUT" "$(id -g "$AGENT")" "no supplementary group"
+    run turn developer id -G
+    is "$OUT" "$(id -g "$AGENT") $(writers)" "who writes a folder that others read is among its writers, and in no other group"
+}
+attack_writers_group() {
+    # shellcheck disable=SC2016 # runs inside
+    refused "a file given to the writers, with a mode that lets them" 'Permission denied' \
+        turn developer sh -c 'echo x >src/w && chgrp "$1" src/w && chmod 664 src/w && bin/try open-write src/w' sh "$(writers)" -- \
+        turn reviewer bin/try open-write src/w
+    is "$(stat -c %U:%G "$P/src/w")" "$OWNER:$OWNER" "it is the owner's, and of the owner's group"
 }
 attack_secret_environment() {
     export SECRET_OF_CALLER=hunter2

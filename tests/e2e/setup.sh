@@ -37,7 +37,9 @@ is "$(id -Gn st-one)" st-one "one group of its own, no other"
 is "$(getent group st-one | cut -d: -f4)" "" "nobody else is in that group"
 like "$(getent shadow st-one | cut -d: -f2)" '^[!*]' "no password"
 ok "a system account" test "$(id -u st-one)" -lt 1000
-is "$(cat $S/users)" "st-one $(id -u st-one) $(id -g st-one)" "the record: name, uid, gid"
+writers=stint-w-$(id -u st-one)
+is "$(getent group "$writers" | cut -d: -f1,4)" "$writers:" "a second group, in which nobody is"
+is "$(cat $S/users)" "st-one $(id -u st-one) $(id -g st-one) $(getent group "$writers" | cut -d: -f3)" "the record: name, uid, gid, gid of the writers"
 is "$(perms $S $S/journal $S/home $S/users | tr '\n' ' ')" "0:0 711 0:0 700 0:0 755 0:0 644 " "root's own, with these modes"
 is "$(find $S/home | wc -l)" 1 "the home is empty"
 
@@ -80,6 +82,18 @@ like "$ERR" 'shares.*st-twin' "and it names the other"
 userdel st-twin
 exits 0 "without the twin it is one again" stint setup --user st-one
 is "$(grep -cE '^(daemon|root|st-groups|st-pass) ' $S/users)" 0 "none of the refused is recorded"
+
+gpasswd -a daemon "$writers" >/dev/null
+exits 2 "an account whose writers have a member is none" stint setup --user st-one
+like "$ERR" "group $writers .*has members" "and it names the group"
+gpasswd -d daemon "$writers" >/dev/null
+usermod -g "$writers" st-two
+exits 2 "nor one whose writers are another account's own group" stint setup --user st-one
+like "$ERR" 'shares.*st-two' "and it names the other"
+usermod -g st-two st-two
+sed -i "s/^\(st-one .*\) [0-9]*$/\1/" $S/users
+exits 0 "a record that an older version wrote is completed" stint setup --user st-one
+is "$(grep '^st-one ' $S/users)" "st-one $(id -u st-one) $(id -g st-one) $(getent group "$writers" | cut -d: -f3)" "with the writers"
 
 exits 2 "no argument is taken" stint setup st-one
 exits 2 "no unknown option" stint setup --frob
@@ -130,7 +144,7 @@ pkill -P "$holder"
 wait "$holder" 2>/dev/null
 is "$(getent passwd st-one | wc -l):$(grep -c '^st-one ' $S/users)" 1:1 "after all of these it is as it was"
 exits 0 "then it goes" stint setup --user st-one --remove
-is "$(getent passwd st-one; getent group st-one; grep '^st-one ' $S/users)" "" "with its group and its record"
+is "$(getent passwd st-one; getent group st-one "$writers"; grep '^st-one ' $S/users)" "" "with its groups and its record"
 is "$(cut -d' ' -f1 $S/users | sort | tr '\n' ' ')" "st-many st-shell st-two " "the others stay"
 
 userdel st-two

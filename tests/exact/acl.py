@@ -24,9 +24,14 @@ def mode_of(entries):
     return perms[USER_OBJ] << 6 | perms[group_class(entries)] << 3 | perms[OTHER]
 
 
-def without(raw, uid):
-    """The same bytes without the named entries of one account."""
-    return None if raw is None else pack([e for e in unpack(raw) if e[0] != USER or e[2] != uid])
+def names(entry, agent):
+    """Whether the entry is the agent's or one of its groups'."""
+    return entry[0] == USER and entry[2] == agent.uid or entry[0] == GROUP and entry[2] in agent.groups
+
+
+def without(raw, agent):
+    """The same bytes without the named entries of one account and its groups."""
+    return None if raw is None else pack([e for e in unpack(raw) if not names(e, agent)])
 
 
 def random_entries(rng, uids, gids, size=None):

@@ -42,8 +42,8 @@ class Builder:
 
     def __init__(self, rng, root, outside, owner, group, agent):
         self.rng, self.root, self.outside, self.owner, self.group, self.agent = rng, root, outside, owner, group, agent
-        self.uids = [owner, 0, 1, 8, 65534, 4242, 100000, 3000000000, agent]
-        self.gids = [group, 0, 1, 8, 65534, 4242, 3000000000]
+        self.uids = [owner, 0, 1, 8, 65534, 4242, 100000, 3000000000, agent.uid]
+        self.gids = [group, 0, 1, 8, 65534, 4242, 3000000000, *agent.groups]
         self.folders, self.files, self.all, self.flagged = [], [], [], []
         self.features = set()
         self.serial = 0

@@ -7,6 +7,7 @@
 Prints one line a difference and a last line of figures. Exit 0 when there is no difference. A seed and a tree's number bring the same
 tree and the same operations again; when a kill hits is up to the clock."""
 import argparse
+import collections
 import json
 import os
 import pwd
@@ -34,6 +35,16 @@ class Counts:
         self.trees = self.ran = self.turns = self.refused = self.kills = self.inodes = self.ops = self.done = self.differences = 0
 
 
+Agent = collections.namedtuple("Agent", "uid groups")
+
+
+def recorded(name):
+    """The account's ids as `stint setup` wrote them down."""
+    with open("/var/lib/stint/users", encoding="ascii") as f:
+        uid, *groups = next([int(n) for n in line.split()[1:]] for line in f if line.split()[0] == name)
+    return Agent(uid, groups)
+
+
 class Tree:
     """One random project and its turns."""
 
@@ -42,7 +53,7 @@ class Tree:
         self.rng = random.Random(f"{args.seed}:{number}")
         self.top = os.path.join(args.base, f"tree{number}").encode()
         self.project = self.top + b"/project"
-        self.owner, self.agent = pwd.getpwnam(args.owner), pwd.getpwnam(args.agent)
+        self.owner, self.agent = pwd.getpwnam(args.owner), recorded(args.agent)
         self.umask = self.rng.choice((0o22, 0o22, 0o02, 0o77, 0o27))
         self.lines = []
 
@@ -54,7 +65,7 @@ class Tree:
         os.mkdir(self.top)
         os.chmod(self.top, 0o755)
         self.builder = build.Builder(self.rng, self.project, self.top + b"/outside", self.owner.pw_uid, self.owner.pw_gid,
-                                     self.agent.pw_uid)
+                                     self.agent)
         self.rows = self.builder.build(deep=self.number % 50 == 7, wide=self.number % 25 == 3)
         files = {"TASKS.md": {"developer": "r", "tester": "r", "reviewer": "rw"},
                  "REVIEW.md": {"developer": "r", "tester": "none", "reviewer": "rw"}}
@@ -153,7 +164,7 @@ class Tree:
         return {ino for ino in found if not any(self.names_agent(v) for k, v in nodes[ino].xattrs.items() if "posix_acl" in k)}
 
     def names_agent(self, raw):
-        return any(tag == acl.USER and who == self.agent.pw_uid for tag, _, who in acl.unpack(raw))
+        return any(acl.names(e, self.agent) for e in acl.unpack(raw))
 
     def turn(self, number):
         """One turn and its comparison. True when it ran."""
@@ -189,7 +200,7 @@ class Tree:
         self.counts.turns += not refused
         if refused and self.args.verbose:
             print(f"# {what}")
-        rules = model.Rules(self.owner.pw_uid, self.owner.pw_gid, self.agent.pw_uid, self.umask, with_acl,
+        rules = model.Rules(self.owner.pw_uid, self.owner.pw_gid, self.agent, self.umask, with_acl,
                             self.quiet(nodes, role) if not kill else set())
         self.check(nodes, root, outside, role, rules, ops, outcomes, had_stint)
         if not self.lines and rng.random() < 0.1:
@@ -293,7 +304,7 @@ def self_test(args):
         ("a rename", lambda: os.rename(path, path + b"2"), "probe\\x0a: is gone"),
         ("a removal", lambda: os.unlink(tree.project + b"/src/pipe"), "src/pipe: is gone"),
     )
-    rules = model.Rules(tree.owner.pw_uid, tree.owner.pw_gid, tree.agent.pw_uid, 0o22, True, set())
+    rules = model.Rules(tree.owner.pw_uid, tree.owner.pw_gid, tree.agent, 0o22, True, set())
     failed = 0
     for name, change, want in changes:
         nodes, root, _ = tree.picture()

@@ -24,6 +24,7 @@
 
 #define AGENT 4000000001u
 #define AGENT_GID 4000000002u
+#define WRITERS 61005
 #define OWNER 4000000000u
 #define N_ROLES 3u
 
@@ -56,11 +57,10 @@ static int fails(enum part part, struct err *e)
 
 /* ---- what the warden calls */
 
-int users_find(int state_dir_fd, const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e)
+int users_find(int state_dir_fd, const char *name, struct acl_agent *ret, struct err *e)
 {
 	CHECK(state_dir_fd == 1000 && str_eq(name, "agent"));
-	*ret_uid = AGENT;
-	*ret_gid = AGENT_GID;
+	*ret = (struct acl_agent){AGENT, AGENT_GID, WRITERS};
 	return fails(P_USERS, e);
 }
 
@@ -77,7 +77,7 @@ int tree_open(struct tree **ret, int root_fd, const char *path, const struct pol
               struct err *e)
 {
 	CHECK(root_fd == 1001 && str_eq(path, "/project") && p->n_roles == N_ROLES && !m.opened && !m.alive);
-	CHECK(who->owner == OWNER && who->agent == AGENT && who->agent_gid == AGENT_GID);
+	CHECK(who->owner == OWNER && who->agent.uid == AGENT && who->agent.gid == AGENT_GID && who->agent.writers == WRITERS);
 	if (fails(P_OPEN, e) != 0)
 		return -EIO;
 	m.opened = true;

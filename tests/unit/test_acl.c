@@ -16,7 +16,10 @@
 #define AGENT 61002
 #define OWNER 61001
 
-static const uid_t agents[] = {AGENT};
+#define GROUP 61002   /* the agent's own */
+#define WRITERS 61005
+
+static const struct acl_agent agents[] = {{AGENT, GROUP, WRITERS}};
 static const struct acl_who who = {agents, 1, OWNER, 022};
 static struct acl a, b, c, saved, scratch;
 
@@ -154,7 +157,7 @@ static void test_grant(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		from_text(&a, rows[i].base);
-		assert_int_equal(acl_grant(&b, &a, AGENT, rows[i].perm), 0);
+		assert_int_equal(acl_grant(&b, &a, agents, rows[i].perm), 0);
 		check(&b, rows[i].want);
 		check_valid(&b);
 	}
@@ -169,7 +172,7 @@ static void test_nobody_else_gains(void **state)
 			unsigned int old_mask = 0, new_mask = 0;
 
 			from_text(&a, bases[i]);
-			assert_int_equal(acl_grant(&b, &a, AGENT, perm), 0);
+			assert_int_equal(acl_grant(&b, &a, agents, perm), 0);
 			for (uint32_t k = 0; k < a.n; k++)
 				if (a.e[k].tag == ACL_MASK || (old_mask == 0 && a.n == 3 && a.e[k].tag == ACL_GROUP_OBJ))
 					old_mask = a.e[k].perm;
@@ -205,10 +208,10 @@ static void test_grants_are_undone(void **state)
 				saved.n = 0;
 				if (!acl_is_mode(&a))
 					acl_copy(&saved, &a);
-				assert_int_equal(acl_grant(&b, &a, AGENT, first), 0);
+				assert_int_equal(acl_grant(&b, &a, agents, first), 0);
 				assert_int_equal(acl_base(&c, &b, &saved, &who, &scratch), 0);
 				assert_true(acl_same(&c, &a));
-				assert_int_equal(acl_grant(&b, &c, AGENT, second), 0);
+				assert_int_equal(acl_grant(&b, &c, agents, second), 0);
 				assert_int_equal(acl_base(&c, &b, &saved, &who, &scratch), 0);
 				assert_true(acl_same(&c, &a));
 			}
@@ -224,7 +227,7 @@ static void test_every_mode_comes_back(void **state)
 		for (unsigned int perm = 0; perm <= 7; perm++) {
 			acl_of_mode(&a, mode);
 			assert_int_equal(acl_to_mode(&a), mode);
-			assert_int_equal(acl_grant(&b, &a, AGENT, perm), 0);
+			assert_int_equal(acl_grant(&b, &a, agents, perm), 0);
 			assert_int_equal(acl_base(&c, &b, &saved, &who, &scratch), 0);
 			assert_true(acl_same(&c, &a));
 		}
@@ -272,29 +275,87 @@ static void test_a_persons_change_wins(void **state)
 
 static void test_default_acl(void **state)
 {
-	static const uid_t low[] = {500};
+	static const struct acl_agent low[] = {{500, 500, 0}};
 	static const struct acl_who private = {low, 1, OWNER, 077};
 
 	(void)state;
 	a.n = 0;
-	assert_int_equal(acl_grant_default(&b, &a, &who, AGENT, 7), 0);
+	assert_int_equal(acl_grant_default(&b, &a, &who, agents, 7), 0);
 	check(&b, "u::rwx,u:61001:rwx,u:61002:rwx,g::r-x,m::rwx,o::r-x");
 	check_valid(&b);
-	assert_int_equal(acl_grant_default(&b, &a, &private, 500, 0), 0);
+	assert_int_equal(acl_grant_default(&b, &a, &private, low, 0), 0);
 	check(&b, "u::rwx,u:500:---,u:61001:rwx,g::---,m::rwx,o::---");
 	saved.n = 0;
 	assert_int_equal(acl_base_default(&c, &b, &saved, &private, &scratch), 0);
 	assert_int_equal(c.n, 0);
 	/* one that was there keeps its permissions, whatever the umask says */
 	from_text(&a, "u::rwx,g::rwx,g:9:rwx,m::r-x,o::---");
-	assert_int_equal(acl_grant_default(&b, &a, &private, 500, 5), 0);
+	assert_int_equal(acl_grant_default(&b, &a, &private, low, 5), 0);
 	check(&b, "u::rwx,u:500:r-x,u:61001:rwx,g::r-x,g:9:r-x,m::rwx,o::---");
 	assert_int_equal(acl_base_default(&c, &b, &a, &private, &scratch), 0);
 	assert_true(acl_same(&c, &a));
 	from_text(&a, "u::rwx,g::r-x,o::---");
-	assert_int_equal(acl_grant_default(&b, &a, &private, 500, 7), 0);
+	assert_int_equal(acl_grant_default(&b, &a, &private, low, 7), 0);
 	assert_int_equal(acl_base_default(&c, &b, &a, &private, &scratch), 0);
 	assert_true(acl_same(&c, &a));
+}
+
+/* The grant to groups: one for all turns, and undone like the other form, also where the two follow each other. */
+static void test_grant_by_groups(void **state)
+{
+	(void)state;
+	from_text(&a, "u::rw-,g::rw-,g:9:rwx,m::r--,o::---");
+	assert_int_equal(acl_grant(&b, &a, agents, 6 | ACL_BY_GROUPS), 0);
+	check(&b, "u::rw-,g::r--,g:9:r--,g:61002:r--,g:61005:rw-,m::rw-,o::---");
+	check_valid(&b);
+	assert_true(acl_names(&b, &who));
+	assert_int_equal(acl_base(&c, &b, &a, &who, &scratch), 0);
+	assert_true(acl_same(&c, &a));
+	/* closed in between */
+	assert_int_equal(acl_grant(&b, &c, agents, 0), 0);
+	check(&b, "u::rw-,u:61002:---,g::r--,g:9:r--,m::r--,o::---");
+	assert_int_equal(acl_base(&c, &b, &a, &who, &scratch), 0);
+	assert_true(acl_same(&c, &a));
+	/* without a saved one: a mode */
+	saved.n = 0;
+	for (mode_t mode = 0; mode < 0777; mode++) {
+		acl_of_mode(&a, mode);
+		assert_int_equal(acl_grant(&b, &a, agents, 5 | ACL_BY_GROUPS), 0);
+		assert_int_equal(acl_base(&c, &b, &saved, &who, &scratch), 0);
+		assert_true(acl_same(&c, &a));
+	}
+	/* in a folder's default, and what is made in it */
+	a.n = 0;
+	assert_int_equal(acl_grant_default(&b, &a, &who, agents, 7 | ACL_BY_GROUPS), 0);
+	check(&b, "u::rwx,u:61001:rwx,g::r-x,g:61002:r-x,g:61005:rwx,m::rwx,o::r-x");
+	check_valid(&b);
+	assert_true(acl_is_granted_default(&b, &who));
+	acl_inherit(&c, &b, 0644);
+	assert_int_equal(acl_base(&a, &c, &saved, &who, &scratch), 0);
+	assert_true(acl_is_mode(&a));
+	assert_int_equal(acl_to_mode(&a), 0644);
+	assert_int_equal(acl_base_default(&c, &b, &saved, &who, &scratch), 0);
+	assert_int_equal(c.n, 0);
+	/* an entry of the agent's that a person had set goes before what groups may: it is put away meanwhile */
+	from_text(&a, "u::rw-,u:61002:r--,g::r--,m::r--,o::---");
+	assert_int_equal(acl_grant(&b, &a, agents, 6 | ACL_BY_GROUPS), 0);
+	check(&b, "u::rw-,g::r--,g:61002:r--,g:61005:rw-,m::rw-,o::---");
+	assert_int_equal(acl_base(&c, &b, &a, &who, &scratch), 0);
+	assert_true(acl_same(&c, &a));
+}
+
+/* An account without a group of writers has no entries of groups: what names its group is a person's. */
+static void test_groups_of_an_account_without_writers(void **state)
+{
+	static const struct acl_agent old[] = {{AGENT, GROUP, 0}};
+	static const struct acl_who older = {old, 1, OWNER, 022};
+
+	(void)state;
+	from_text(&a, "u::rw-,g::r--,g:61002:rw-,m::rw-,o::---");
+	assert_false(acl_names(&a, &older));
+	assert_true(acl_names(&a, &who));
+	assert_int_equal(acl_grant(&b, &a, old, 0), 0);
+	check(&b, "u::rw-,u:61002:---,g::r--,g:61002:rw-,m::rw-,o::---");
 }
 
 /* A person's new file in a folder with our default ACL ends with the mode that umask 022 would have given it. */
@@ -308,7 +369,7 @@ static void test_inherited_acl_becomes_the_usual_mode(void **state)
 	(void)state;
 	a.n = 0;
 	saved.n = 0;
-	assert_int_equal(acl_grant_default(&b, &a, &who, AGENT, 7), 0);
+	assert_int_equal(acl_grant_default(&b, &a, &who, agents, 7), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		acl_inherit(&c, &b, rows[i].create);
 		assert_int_equal(acl_base(&a, &c, &saved, &who, &scratch), 0);
@@ -328,6 +389,8 @@ int main(void)
 		cmocka_unit_test(test_every_mode_comes_back),
 		cmocka_unit_test(test_a_persons_change_wins),
 		cmocka_unit_test(test_default_acl),
+		cmocka_unit_test(test_grant_by_groups),
+		cmocka_unit_test(test_groups_of_an_account_without_writers),
 		cmocka_unit_test(test_inherited_acl_becomes_the_usual_mode),
 	};
 

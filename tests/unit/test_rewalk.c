@@ -136,15 +136,144 @@ static void test_a_run_after_a_restore_walks_again(void **state)
 	fx_close(f);
 }
 
+/* ---------------------------------------------------------------- with a group of writers */
+
+/* Folders that the same roles write and read are opened once: what changes between turns is who has the group. */
+static void test_a_shared_zone_is_walked_by_its_writers_alone(void **state)
+{
+	struct fx *f = *state;
+	struct stat before;
+
+	fx_open(f);
+	assert_true(walks(f, REVIEWER, "src/sub"));
+	fx_reclaim(f);
+	before = fx_stat(f, "src/sub/b.c");
+	for (int i = 0; i < 2; i++) {
+		assert_true(walks(f, DEVELOPER, "src/sub"));
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/b.c"), 0);
+		assert_int_equal(fx_as(f, AGENT, act_create, "src/sub/new"), 0);
+		fx_reclaim(f);
+		assert_false(walks(f, TESTER, "src/sub"));
+		assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/b.c"), EACCES);
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/b.c"), EACCES);
+		fx_reclaim(f);
+		assert_false(walks(f, REVIEWER, "src/sub"));
+		assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/b.c"), 0);
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/b.c"), EACCES);
+		assert_int_equal(fx_as(f, AGENT, act_create, "src/sub/new"), EACCES);
+		fx_reclaim(f);
+	}
+	assert_int_equal(fx_stat(f, "src/sub/b.c").st_ctim.tv_sec, before.st_ctim.tv_sec);
+	assert_int_equal(fx_stat(f, "src/sub/b.c").st_ctim.tv_nsec, before.st_ctim.tv_nsec);
+	fx_close(f);
+}
+
+/* The reader after the writer sees all of it and writes none of it, without a walk. */
+static void test_what_a_writer_made_is_shared_at_once(void **state)
+{
+	struct fx *f = *state;
+
+	fx_open(f);
+	fx_flip(f, DEVELOPER);
+	fx_sh(f, AGENT, "umask 0; mkdir src/sub/made; echo n >src/sub/made/file; echo r >src/sub/b.new; chmod 600 src/sub/b.new; "
+	      "mv src/sub/b.new src/sub/b.c; mv src/a.c src/sub/made/moved; install -m 750 /bin/true src/sub/prog; ln -s b.c src/sub/link");
+	fx_reclaim(f);
+	assert_false(walks(f, REVIEWER, "src/sub/made"));
+	assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/made/file"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/made/moved"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_read, "src/sub/link"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_exec, "src/sub/prog"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/made/file"), EACCES);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/made/moved"), EACCES);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/b.c"), EACCES);
+	assert_int_equal(fx_as(f, AGENT, act_create, "src/sub/made/new"), EACCES);
+	fx_reclaim(f);
+	fx_flip(f, DEVELOPER);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/b.c"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/sub/made/file"), 0);
+	fx_reclaim(f);
+	fx_close(f);
+	assert_string_equal(fx_acl_text(f, "src/sub/made", ACL_TYPE_ACCESS), "u::rwx,g::r-x,o::r-x");
+	assert_string_equal(fx_acl_text(f, "src/sub/made/moved", ACL_TYPE_ACCESS), "u::rw-,g::r--,o::r--");
+	assert_int_equal(fx_stat(f, "src/sub/b.c").st_mode & 0777, 0640); /* as the one that it replaced */
+}
+
+/* Each of these only a walk can judge. */
+static void test_what_takes_more_than_a_look_is_walked(void **state)
+{
+	static const char *const scripts[] = {
+		"ln src/a.c src/sub/twice", "mkfifo src/sub/pipe", "mkdir src/sub/.git",
+	};
+	struct fx *f = *state;
+
+	fx_open(f);
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+		fx_flip(f, DEVELOPER);
+		fx_reclaim(f);
+		assert_false(walks(f, REVIEWER, "src/sub"));
+		fx_reclaim(f);
+		fx_flip(f, DEVELOPER);
+		fx_sh(f, i == 0 ? OWNER : AGENT, scripts[i]);
+		fx_reclaim(f);
+		assert_true(walks(f, REVIEWER, "src/sub"));
+		fx_reclaim(f);
+	}
+	fx_close(f);
+}
+
+/* Whoever may write one shared folder has the group: in no other may that role only read. */
+static void test_zones_that_one_group_cannot_tell_apart(void **state)
+{
+	static const struct row crossed[] = {
+		{"TASKS.md", {LEVEL_R, LEVEL_R, LEVEL_RW}, ENTRY_NAMED},
+		{"src/", {LEVEL_RW, LEVEL_R, LEVEL_R}, ENTRY_NAMED},
+		{"tests/", {LEVEL_R, LEVEL_RW, LEVEL_R}, ENTRY_NAMED},
+		{NULL, {0}, 0},
+	};
+	struct fx *f = *state;
+
+	fx_policy(f, crossed);
+	fx_open(f);
+	for (int i = 0; i < 2; i++) {
+		fx_flip(f, DEVELOPER);
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/a.c"), 0);
+		assert_int_equal(fx_as(f, AGENT, act_read, "tests/t.sh"), 0);
+		assert_int_equal(fx_as(f, AGENT, act_write, "tests/t.sh"), EACCES);
+		fx_reclaim(f);
+		fx_flip(f, TESTER);
+		assert_int_equal(fx_as(f, AGENT, act_write, "tests/t.sh"), 0);
+		assert_int_equal(fx_as(f, AGENT, act_read, "src/a.c"), 0);
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/a.c"), EACCES);
+		fx_reclaim(f);
+		fx_flip(f, REVIEWER);
+		assert_int_equal(fx_as(f, AGENT, act_read, "tests/t.sh"), 0);
+		assert_int_equal(fx_as(f, AGENT, act_write, "tests/t.sh"), EACCES);
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/a.c"), EACCES);
+		fx_reclaim(f);
+	}
+	fx_close(f);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest not_shared[] = {
 		T(test_a_zone_that_nobody_wrote_is_not_walked_again),
 		T(test_what_a_writer_made_is_read_only_for_the_next),
 		T(test_a_persons_new_file_is_read_only_without_a_walk),
 		T(test_a_hard_link_out_of_a_readers_zone_is_closed),
 		T(test_a_run_after_a_restore_walks_again),
 	};
+	const struct CMUnitTest shared[] = {
+		T(test_what_a_writer_made_is_read_only_for_the_next),
+		T(test_a_persons_new_file_is_read_only_without_a_walk),
+		T(test_a_hard_link_out_of_a_readers_zone_is_closed),
+		T(test_a_shared_zone_is_walked_by_its_writers_alone),
+		T(test_what_a_writer_made_is_shared_at_once),
+		T(test_what_takes_more_than_a_look_is_walked),
+		T(test_zones_that_one_group_cannot_tell_apart),
+	};
+	int failed = cmocka_run_group_tests(shared, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	fx_writers = 0;
+	return failed + cmocka_run_group_tests(not_shared, NULL, NULL);
 }

@@ -77,7 +77,7 @@ static void what_is_written_is_read(void **state)
 {
 	struct place *p = *state;
 	const struct setup_user a = {.name = "a", .uid = 900, .gid = 901};
-	const struct setup_user b = {.name = "b", .uid = 902, .gid = 903};
+	const struct setup_user b = {.name = "b", .uid = 902, .gid = 903, .writers = 904};
 	const struct setup_user a_again = {.name = "a", .uid = 904, .gid = 905};
 	struct setup_users u = {0};
 	struct setup_users back = {0};
@@ -91,6 +91,7 @@ static void what_is_written_is_read(void **state)
 	assert_int_equal(back.n, 2);
 	assert_int_equal(setup_users_find(&back, "a")->uid, 904);
 	assert_int_equal(setup_users_find(&back, "b")->gid, 903);
+	assert_int_equal(setup_users_find(&back, "b")->writers, 904);
 	setup_users_drop(&back, "a");
 	assert_null(setup_users_find(&back, "a"));
 	assert_int_equal(setup_users_find(&back, "b")->uid, 902);
@@ -126,7 +127,7 @@ static void put(const struct place *p, const char *text, mode_t mode)
 static void lines_that_do_not_read(void **state)
 {
 	static const char *const bad[] = {
-		"a", "a 1", "a 1 ", "a 1 2 ", " a 1 2", "a  1 2", "a 01 2", "a +1 2", "a -1 2", "a 1 2 3", "a 0 2", "a 2 0",
+		"a", "a 1", "a 1 ", "a 1 2 ", " a 1 2", "a  1 2", "a 01 2", "a +1 2", "a -1 2", "a 1 2 0", "a 1 2 03", "a 1 2 3 ", "a 1 2 3 4", "a 0 2", "a 2 0",
 		"a 4294967295 2", "a 4294967296 2", "A 1 2", "a:b 1 2", "a\t1 2", "abcdefghijklmnopqrstuvwxyz012345 1 2",
 	};
 	struct place *p = *state;
@@ -134,9 +135,11 @@ static void lines_that_do_not_read(void **state)
 	struct err e = {0};
 
 	need_root();
-	put(p, "a 1 2\nb 3 4\n", 0644);
+	put(p, "a 1 2\nb 3 4 5\n", 0644); /* the first as older versions wrote it */
 	assert_int_equal(setup_users_read(p->fd, &u, NULL), 0);
 	assert_int_equal(u.n, 2);
+	assert_int_equal(u.v[0].writers, 0);
+	assert_int_equal(u.v[1].writers, 5);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		char text[256];
 

@@ -31,6 +31,7 @@
 #define AGENT 61002u
 #define TEAM 61003u /* a group of the owner's */
 #define STRANGER 61004u
+#define WRITERS 61005u /* the agent's group of writers */
 
 enum { DEVELOPER, TESTER, REVIEWER, N_ROLES };
 
@@ -50,6 +51,9 @@ static UNUSED const struct row usual[] = {
 	{"docs/", {LEVEL_R, LEVEL_R, LEVEL_R}, 0},
 	{NULL, {0}, 0},
 };
+
+/* Of the next project's agent: 0 for an account without such a group. */
+static UNUSED gid_t fx_writers = WRITERS;
 
 struct fx {
 	char base[64];
@@ -367,6 +371,14 @@ static UNUSED int fx_journal(const struct fx *f)
 
 /* ---------------------------------------------------------------- acting as somebody else */
 
+/* The groups that a process of uid has beside its own: a turn's, where its role may write a shared zone. */
+static UNUSED int fx_groups(const struct fx *f, uid_t uid)
+{
+	gid_t writers = uid == AGENT && f->t != NULL && f->t->role >= 0 ? tree_writers(f->t, (unsigned int)f->t->role) : 0;
+
+	return setgroups(writers != 0, &writers);
+}
+
 /* Runs act in the project's folder as uid; its result. */
 static UNUSED int fx_as(const struct fx *f, uid_t uid, int (*act)(const char *arg), const char *arg)
 {
@@ -376,7 +388,7 @@ static UNUSED int fx_as(const struct fx *f, uid_t uid, int (*act)(const char *ar
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		(void)umask(022);
-		if (fchdir(f->root_fd) != 0 || setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 ||
+		if (fchdir(f->root_fd) != 0 || fx_groups(f, uid) != 0 || setresgid(uid, uid, uid) != 0 ||
 		    setresuid(uid, uid, uid) != 0)
 			_exit(255);
 		_exit(act(arg));
@@ -438,7 +450,7 @@ static UNUSED int fx_setup(void **state)
 	assert_int_equal(chown(f->root, OWNER, OWNER), 0);
 	f->root_fd = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->state_fd >= 0 && f->root_fd >= 0);
-	f->who = (struct tree_owner){OWNER, OWNER, AGENT, AGENT, 022};
+	f->who = (struct tree_owner){OWNER, OWNER, {AGENT, AGENT, fx_writers}, 022};
 	fx_mkdir(f, "src", 0755);
 	fx_mkdir(f, "src/sub", 0755);
 	fx_file(f, "src/a.c", "a\n", 0644);
