@@ -192,6 +192,9 @@ int git_find_below(int dir_fd, struct buf *where, struct err *e)
 	if (rc == 0)
 		rc = w.found ? 1 : 0;
 	walk_done(&w);
+	if (rc == -E2BIG)
+		return err_set(e, E2BIG, "is nested more than %u folders deep, or has more than %u MiB of names on one way down: remove "
+		               "what is too deep (rm -rf)", WALK_MAX_DEPTH, WALK_MAX_BYTES >> 20);
 	if (rc < 0)
 		return err_errno(e, -rc, "cannot look for .git");
 	return rc;

@@ -14,7 +14,11 @@
 #include "base/exit.h"
 
 #define PROC_FD_MAX 32
-#define IGNORE_SECONDS 20u /* for one path: more than any honest .gitignore takes */
+#define IGNORE_SECONDS 20u         /* for one path: more than any honest .gitignore takes */
+#define IGNORE_TOTAL_MS 120000u    /* for all paths of a run: many that each take a while are without end as well */
+#define IGNORE_BYTES (1 << 20)     /* libgit2 takes forty times as much memory for its lines */
+#define LATE "a .gitignore on the way to %s keeps git busy without end: all work is in the tree: make its patterns simpler, then " \
+             "start stint run again"
 
 static void proc_path(char out[PROC_FD_MAX], int fd)
 {
@@ -187,6 +191,8 @@ static int check_ignore_file(struct repo *r, const char *path, struct err *e)
 		return 0;
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, EINVAL, "%s is no regular file: git would not read it either: remove it", repo_show(path).s);
+	if (st.st_size > IGNORE_BYTES)
+		return err_set(e, EFBIG, "%s is larger than 1 MiB: make its patterns fewer", repo_show(path).s);
 	content = fd_open_beneath(r->root_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, false);
 	if (content < 0 || read(content, &byte, 1) < 0)
 		return err_errno(e, content < 0 ? -content : errno, "cannot read %s, which may say what not to commit",
@@ -225,13 +231,20 @@ static void on_late(int sig)
 	_exit(STOP_RECORD);
 }
 
+static uint64_t processor_ms(void)
+{
+	struct timespec t = {0};
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 static void watch_time(const char *path, unsigned int seconds)
 {
 	struct sigaction a = {.sa_handler = on_late};
 
 	if (seconds > 0) {
-		(void)snprintf(late_message, sizeof(late_message), "stint: a .gitignore on the way to %s keeps git busy without end: all "
-		               "work is in the tree: make its patterns simpler, then start stint run again\n", repo_show(path).s);
+		(void)snprintf(late_message, sizeof(late_message), "stint: " LATE "\n", repo_show(path).s);
 		(void)sigaction(SIGALRM, &a, NULL);
 	}
 	(void)alarm(seconds);
@@ -240,6 +253,7 @@ static void watch_time(const char *path, unsigned int seconds)
 int repo_ignored(struct repo *r, const char *path, bool is_dir, bool *ret, struct err *e)
 {
 	AUTO_FREE char *slashed = NULL;
+	uint64_t began = processor_ms();
 	int ignored = 0;
 	int rc = check_ignore_files(r, path, e);
 
@@ -254,6 +268,9 @@ int repo_ignored(struct repo *r, const char *path, bool is_dir, bool *ret, struc
 	for (int i = 0; i < 2 && rc == 0 && !ignored; i++)
 		rc = git_ignore_path_is_ignored(&ignored, r->git, slashed);
 	watch_time(path, 0);
+	r->ignore_ms += processor_ms() - began;
+	if (rc == 0 && r->ignore_ms > IGNORE_TOTAL_MS)
+		return err_set(e, ETIME, LATE, repo_show(path).s);
 	if (rc != 0)
 		return repo_git_error(e, rc, 0, "cannot tell whether %s is ignored", repo_show(path).s);
 	*ret = ignored != 0;

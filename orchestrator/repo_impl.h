@@ -13,6 +13,7 @@ struct repo {
 	int root_fd;             /* borrowed */
 	char *root_path;
 	bool filemode;           /* core.fileMode: false means that HEAD's executable bit is right */
+	uint64_t ignore_ms;      /* processor time that patterns of .gitignore took so far */
 	bool pinned;             /* repo_check_start() has seen branch and head */
 	char *branch;            /* full reference name, when pinned */
 	git_oid head;

@@ -5,11 +5,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/exit.h"
+
+#define BYTES_MAX (64ull << 30)
 
 struct pending {
 	struct pending *next;
@@ -24,6 +27,7 @@ struct walk {
 	repo_seen_fn *fn;
 	void *ctx;
 	struct pending *list;
+	uint64_t bytes;          /* of the files hashed so far */
 };
 
 /* What HEAD has at a path. */
@@ -94,6 +98,32 @@ static int report(struct walk *w, char what, const char *path, const struct repo
 	return w->fn(w->ctx, &s, e);
 }
 
+/* INT, TERM and HUP are blocked and read between turns (session.c); agents decide how much there is to read here. */
+static int check_signals(struct err *e)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigpending(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigismember(&set, signals[i]) == 1)
+			return err_stop(e, STOP_INTERRUPTED, err_set(e, EINTR, "interrupted: the work is kept, run `stint run` to go on"));
+	return 0;
+}
+
+/* An agent can make files of any size that take no space. */
+static int check_bytes(struct walk *w, const char *path, const struct repo_file *f, struct err *e)
+{
+	if (f->kind != REPO_BLOB)
+		return 0;
+	w->bytes += (uint64_t)f->st.st_size;
+	if (w->bytes <= BYTES_MAX)
+		return 0;
+	return err_set(e, EFBIG, "more than %llu GiB of files to compare with git, %s among them: remove them, or name them in "
+	               ".gitignore", BYTES_MAX >> 30, repo_show(path).s);
+}
+
 /* A file or link on disk; HEAD has a blob there or nothing. */
 static int visit_file(struct walk *w, const char *path, const struct repo_file *f, const struct entry *en,
                       struct err *e)
@@ -109,6 +139,9 @@ static int visit_file(struct walk *w, const char *path, const struct repo_file *
 		if (rc != 0 || ignored)
 			return rc;
 	}
+	rc = check_bytes(w, path, f, e);
+	if (rc != 0)
+		return rc;
 	if (tracked && !w->r->filemode && en->mode != GIT_FILEMODE_LINK && f->mode != GIT_FILEMODE_LINK)
 		disk.mode = en->mode;
 	rc = repo_file_hash(f, path, &disk.oid, e);
@@ -151,8 +184,10 @@ static int visit(struct walk *w, const char *path, const struct entry *en, struc
 {
 	static const struct entry nothing;
 	REPO_AUTO_FILE f = {0};
-	int rc;
+	int rc = check_signals(e);
 
+	if (rc != 0)
+		return rc;
 	if (repo_is_private(path) || (!en->present && !repo_fits(w->r, path)))
 		return 0;
 	if (en->present && en->type == GIT_OBJECT_COMMIT)

@@ -26,6 +26,7 @@ struct plan {
 	struct buf cells;            /* struct prove_cell, same index */
 	uint32_t role;
 	uint32_t layers;
+	bool made[POLICY_MAX_ENTRIES]; /* zones in which the proof made a file */
 };
 
 struct sample {
@@ -105,25 +106,25 @@ static int make_sample(struct warden *w, const char *zone, struct sample *ret)
 	fd = openat(dir, PROBE_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
+	ret->found = true;
 	rc = fstat(dir, &after) != 0 ? -errno : inode_mark_created(fd, &before, &after);
 	if (rc != 0 && rc != -EOPNOTSUPP) /* without the ACL layer any file system does */
 		return rc;
 	if (fchown(fd, w->who.owner, w->who.owner_gid) != 0)
 		return -errno;
 	(void)snprintf(ret->path, sizeof(ret->path), "%s/%s", zone, PROBE_FILE);
-	ret->found = true;
 	ret->is_dir = false;
 	return 0;
 }
 
-static void remove_samples(struct warden *w)
+static void remove_samples(struct warden *w, const struct plan *p)
 {
 	for (uint32_t i = 0; i < w->policy->n_entries; i++) {
 		const struct policy_entry *entry = &w->policy->entry[i];
 		AUTO_FD dir = -1;
 		AUTO_FD fd = -1;
 
-		if (entry->kind != POLICY_DIR)
+		if (!p->made[i])
 			continue;
 		dir = fd_open_beneath(w->root_fd, policy_str(w->policy, entry->path), O_RDONLY | O_DIRECTORY, 0, true);
 		if (dir >= 0)
@@ -140,8 +141,10 @@ static int plan_dir(struct warden *w, struct plan *p, uint32_t i, const char *zo
 	bool rw = level == LEVEL_RW;
 	int rc = find_sample(w->root_fd, zone, w->who.owner, &s);
 
-	if (rc == 0 && !s.found)
+	if (rc == 0 && !s.found) {
 		rc = make_sample(w, zone, &s);
+		p->made[i] = s.found;
+	}
 	if (rc != 0)
 		return rc;
 	rc = plan_add(p, OP_LIST, zone, true, &s, i, r);
@@ -336,7 +339,7 @@ int prove_role(struct warden *w, unsigned int role, unsigned int layers, struct 
 		rc = err_set(e, E2BIG, "the table has too many zones to prove");
 	if (rc == 0)
 		rc = run_probe(w, &p, &out, e);
-	remove_samples(w);
+	remove_samples(w, &p);
 	if (rc == 0)
 		rc = compare(&p, &out, cells, n_bad, e);
 	buf_done(&p.targets);

@@ -30,6 +30,12 @@ static int failed(struct restore *r, int rc, const struct err *e)
 	return WALK_SKIP;
 }
 
+static int shut(void *ctx, int rc, const struct err *why)
+{
+	(void)failed(ctx, rc, why);
+	return 0;
+}
+
 /* A role's HOME and scratch, and the root's repository, are the owner's to arrange: only their ownership is ours. */
 static void mark_plain(struct walk_entry *en)
 {
@@ -57,10 +63,11 @@ static int put_back(struct restore *r, struct walk_entry *en, int has)
 {
 	unsigned int before = r->ids->work->writes;
 	struct timespec looked = en->st.st_ctim;
+	bool was_open = en->fd >= 0; /* by a reclaim, before the listing */
 	int rc = walk_open(en);
 
 	/* Listed by name: what has the same ctime has the same attributes. */
-	if (rc == 0 && (looked.tv_sec != en->st.st_ctim.tv_sec || looked.tv_nsec != en->st.st_ctim.tv_nsec)) {
+	if (rc == 0 && (was_open || looked.tv_sec != en->st.st_ctim.tv_sec || looked.tv_nsec != en->st.st_ctim.tv_nsec)) {
 		has = inode_list(r->ids->work, (struct xattr_at){.fd = en->fd, .dir_fd = -1});
 		rc = has < 0 ? has : 0;
 	}
@@ -192,7 +199,7 @@ static int unpin_all(struct restore *r, int root_fd, int journal_fd, const struc
 int restore_all(struct tree_ids *ids, int root_fd, int journal_fd, const struct journal *j, uint64_t *ret_restored,
                 struct err *e)
 {
-	static const struct walk_ops ops = {.visit = visit, .enter = enter, .listed = listed};
+	static const struct walk_ops ops = {.visit = visit, .enter = enter, .listed = listed, .shut = shut};
 	const struct walk_cookie cookie = {0, 0, ZONES_NONE};
 	struct restore r = {.ids = ids};
 	char snapshot[SNAP_NAME_MAX];

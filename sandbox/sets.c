@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/fscrypt.h>
+#include <linux/fsverity.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -142,8 +144,10 @@ const struct sys_refuse_if sys_refused_if[] = {
 	{"ioctl", EPERM, 0, {INT(1, TIOCSTI)}, "types into the terminal of whoever started the command"},
 	{"ioctl", EPERM, 0, {INT(1, 0x541c)}, "TIOCLINUX: pastes into a console"},
 	{"ioctl", EPERM, 0, {INT(1, TIOCSETD)}, "line disciplines: kernel modules on demand"},
-	{"ioctl", EPERM, ONLY_OWNER, {INT(1, FS_IOC_SETFLAGS)}, "inode flags are metadata"},
-	{"ioctl", EPERM, ONLY_OWNER, {INT(1, FS_IOC_FSSETXATTR)}, "inode flags are metadata"},
+	{"ioctl", EPERM, 0, {INT(1, FS_IOC_SETFLAGS)}, "inode flags outlive the turn: no dump, case folding, ..."},
+	{"ioctl", EPERM, 0, {INT(1, FS_IOC_FSSETXATTR)}, "the same, and project quotas"},
+	{"ioctl", EPERM, 0, {INT(1, FS_IOC_ENABLE_VERITY)}, "a file that its owner cannot change any more"},
+	{"ioctl", EPERM, 0, {INT(1, FS_IOC_SET_ENCRYPTION_POLICY)}, "a folder that its owner cannot read without the key"},
 	NAMESPACE(CLONE_NEWNS),
 	NAMESPACE(CLONE_NEWUSER),
 	NAMESPACE(CLONE_NEWPID),

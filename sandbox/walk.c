@@ -210,7 +210,7 @@ static int push(struct walk *w, int fd, const struct stat *st, struct walk_cooki
 {
 	struct frame f = {st->st_dev, st->st_ino, cookie, n_pending(w), parent_path_len, fd};
 	struct walk_dir d = {fd, st->st_ino, &w->path, cookie};
-	int rc = depth(w) >= WALK_DEPTH_MAX ? -ELOOP : buf_add(&w->frames, &f, sizeof(f));
+	int rc = buf_add(&w->frames, &f, sizeof(f));
 
 	if (rc != 0) {
 		fd_close(&fd);
@@ -243,6 +243,16 @@ static int open_pending(const struct frame *f, const struct pending *p, const ch
 	return fd;
 }
 
+static int shut(const struct walk *w, const char *name, int rc, struct err *e)
+{
+	struct err why = {0};
+
+	if (w->ops->shut == NULL)
+		return walk_fail(w, name, rc, e);
+	(void)walk_fail(w, name, rc, &why);
+	return w->ops->shut(w->ctx, rc, &why);
+}
+
 static int descend(struct walk *w, struct err *e)
 {
 	struct frame *f = frame_at(w, depth(w) - 1);
@@ -258,11 +268,13 @@ static int descend(struct walk *w, struct err *e)
 	w->names.len = p.name;
 	if (name == NULL)
 		return walk_fail(w, "", -ENOMEM, e);
+	if (depth(w) >= WALK_DEPTH_MAX)
+		return shut(w, name, -ELOOP, e);
 	fd = open_pending(f, &p, name, &st);
 	if (fd == -1)
 		return 0;
 	if (fd < 0)
-		return walk_fail(w, name, fd, e);
+		return shut(w, name, fd, e);
 	if ((path_len > 0 && buf_add(&w->path, "/", 1) != 0) || buf_add(&w->path, name, strlen(name)) != 0) {
 		fd_close(&fd);
 		return walk_fail(w, "", -ENOMEM, e);

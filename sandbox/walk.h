@@ -50,6 +50,8 @@ struct walk_ops {
 	/* A folder, before and after its own entries are visited. May be NULL. */
 	int (*enter)(void *ctx, const struct walk_dir *d, struct err *e);
 	int (*listed)(void *ctx, const struct walk_dir *d, struct err *e);
+	/* A folder that cannot be entered, and why: 0 to go on with the others. NULL: the walk ends. */
+	int (*shut)(void *ctx, int rc, const struct err *why);
 	/* A folder below top_fd and everything in it is done: dir_fd is its parent. May be NULL. */
 	int (*leave)(void *ctx, int dir_fd, const char *name, struct err *e);
 };

@@ -38,6 +38,11 @@ attack_user_xattr() {
     if [ "$RC" -ne 0 ]; then fail "an extended attribute" "the control failed" "$OUT $ERR"; return; fi
     is "$(python3 -c 'import os,sys; print([n for n in os.listxattr(sys.argv[1]) if n.startswith("user.")])' "$P/src/attr")" "[]" "an extended attribute on its own file is dropped"
 }
+attack_inode_flags() { # no dump: a backup would leave the file out, whoever owns it later
+    own sh -c 'echo x >src/flagged'
+    refused "a flag of the inode" 'Operation not permitted' own "$TRY" inode-nodump src/flagged -- \
+        turn developer sh -c 'echo x >src/flags && bin/try inode-nodump src/flags'
+}
 attack_setuid() {
     refused "a set-id bit" 'Operation not permitted' turn developer sh -c 'cp /bin/true src/s && bin/try chmod src/s' -- turn developer bin/try chmod-setuid src/s
 }

@@ -400,6 +400,7 @@ int main(int argc, char **argv)
 	TRY("tioclinux", pty_ioctl(0x541c, &(char){2}));
 	TRY("personality", syscall(SYS_personality, 0x0400000UL /* READ_IMPLIES_EXEC */));
 	TRY("setgroups", syscall(SYS_setgroups, 1, &(gid_t){0}));
+	TRY("inode-nodump", set_inode_flag(argv[2], FS_NODUMP_FL));
 	TRY("inode-append", set_inode_flag(argv[2], FS_APPEND_FL));
 	TRY("memory-exec", exec_from_memory(argv + 2));
 	TRY("path-fd", upgrade_path_fd(argv[2]));

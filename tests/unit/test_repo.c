@@ -183,6 +183,40 @@ static void test_ignore_file_traps(void **state)
 	assert_int_equal(paths.len, sizeof("src/.gitignore"));
 }
 
+static void test_ignore_file_too_large(void **state)
+{
+	struct fix *f = *state;
+	AUTO_BUF struct buf paths = {0};
+
+	RUN(f, "touch src/new && yes '*.o' | head -c 1048576 >src/.gitignore");
+	assert_int_equal(repo_dirty(f->r, ZONES, ZONES_N, 0, &paths, NULL, &f->e), 0);
+	RUN(f, "echo '*.o' >>src/.gitignore");
+	assert_int_equal(repo_dirty(f->r, ZONES, ZONES_N, 0, &paths, NULL, &f->e), -EFBIG);
+	assert_non_null(strstr(f->e.msg, "src/.gitignore"));
+}
+
+/* Files of any size that take no space: the person can stop it, and it stops by itself. */
+static void test_a_walk_without_end(void **state)
+{
+	struct fix *f = *state;
+	AUTO_BUF struct buf paths = {0};
+	sigset_t set;
+	int got;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+	assert_int_equal(repo_dirty(f->r, ZONES, ZONES_N, 0, &paths, NULL, &f->e), 0);
+	assert_int_equal(raise(SIGINT), 0);
+	assert_int_equal(repo_dirty(f->r, ZONES, ZONES_N, 0, &paths, NULL, &f->e), -EINTR);
+	assert_int_equal(f->e.exit, STOP_INTERRUPTED);
+	assert_int_equal(sigwait(&set, &got), 0);
+	assert_int_equal(sigprocmask(SIG_UNBLOCK, &set, NULL), 0);
+	RUN(f, "truncate -s 65G src/hollow");
+	assert_int_equal(repo_dirty(f->r, ZONES, ZONES_N, 0, &paths, NULL, &f->e), -EFBIG);
+	assert_non_null(strstr(f->e.msg, "src/hollow"));
+}
+
 static void fingerprint(struct fix *f, char hex[REPO_OID_SIZE])
 {
 	if (repo_fingerprint(f->r, LIST("src\0tests\0src/a.c"), hex, &f->e) != 0)
@@ -368,6 +402,8 @@ int main(void)
 		PROJECT(test_person_ignore_file_counts),
 		PROJECT(test_ignore_file_traps),
 		PROJECT(test_ignore_file_unread),
+		PROJECT(test_ignore_file_too_large),
+		PROJECT(test_a_walk_without_end),
 		PROJECT(test_nothing_runs),
 		PROJECT(test_fits_asks_no_object),
 		PROJECT(test_fingerprint),

@@ -319,6 +319,59 @@ static void test_a_visit_can_end_the_walk(void **state)
 	assert_int_equal(open_fds(), before);
 }
 
+struct shut {
+	struct fx *f;
+	int visited, shut, rc;
+};
+
+/* A mount that comes between the look at a folder and the way into it. */
+static int visit_and_mount(void *ctx, struct walk_entry *en, struct err *e)
+{
+	struct shut *s = ctx;
+	char path[128];
+
+	(void)e;
+	s->visited++;
+	if (str_eq(en->name, "b")) {
+		(void)snprintf(path, sizeof(path), "%s/b", s->f->path);
+		assert_int_equal(mount("none", path, "tmpfs", 0, NULL), 0);
+	}
+	return WALK_DESCEND;
+}
+
+static int on_shut(void *ctx, int rc, const struct err *why)
+{
+	struct shut *s = ctx;
+
+	s->shut++;
+	s->rc = rc;
+	assert_non_null(strstr(why->msg, "cannot walk b"));
+	return 0;
+}
+
+static void test_a_folder_that_cannot_be_entered(void **state)
+{
+	struct fx *f = *state;
+	static const struct walk_ops goes_on = {.visit = visit_and_mount, .shut = on_shut};
+	static const struct walk_ops ends = {.visit = visit_and_mount};
+	static const char *const folders[] = {"a", "a/x", "b", "b/x", "c", "c/x"};
+	int before = open_fds();
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		assert_int_equal(mkdirat(f->fd, folders[i], 0755), 0);
+	for (int i = 0; i < 2; i++) {
+		struct shut s = {.f = f};
+		char path[128];
+
+		assert_int_equal(walk_tree(f->fd, "", none, i == 0 ? &goes_on : &ends, &s, &f->e), i == 0 ? 0 : -EXDEV);
+		(void)snprintf(path, sizeof(path), "%s/b", f->path);
+		assert_int_equal(umount2(path, 0), 0);
+		if (i == 0)
+			assert_true(s.shut == 1 && s.rc == -EXDEV && s.visited == 5);
+	}
+	assert_int_equal(open_fds(), before);
+}
+
 /* Kernels before 6.13 are asked by a path below /proc: the same answers, and the same links not followed. */
 static void test_xattrs_by_name_on_every_kernel(void **state)
 {
@@ -475,6 +528,7 @@ int main(void)
 		T(test_a_swapped_entry_is_gone),
 		T(test_a_moved_folder_never_leads_outside),
 		T(test_a_visit_can_end_the_walk),
+		T(test_a_folder_that_cannot_be_entered),
 		T(test_xattrs_by_name_on_every_kernel),
 		T(test_xattrs_by_descriptor_on_every_kernel),
 		cmocka_unit_test(test_links_are_counted),
