@@ -28,8 +28,8 @@ attack_leftover_process() {
     rm -f "$P/src/alive"
 }
 attack_open_descriptor() {
-    turn developer sh -c '(setsid sh -c "exec 3<src/code.txt; sleep 600" &); sleep 0.3' >/dev/null
-    is "$(agent_processes)" 0 "an open descriptor does not outlive the turn"
+    run turn developer sh -c '(setsid sh -c "exec 3<src/code.txt && echo held; sleep 600" &); sleep 0.3'
+    is "$OUT $(agent_processes)" "held 0" "an open descriptor does not outlive the turn"
 }
 attack_double_fork_holds_pipe() {
     local start=$SECONDS
@@ -256,8 +256,9 @@ attack_core_limit() {
 attack_kill_everybody() {
     sleep 600 &
     local pid=$!
-    run turn developer sh -c 'kill -9 -1'
-    if kill -0 "$pid" 2>/dev/null; then pass "killing everybody ends its own turn only"; else fail "killing everybody ends its own turn only"; fi
+    # shellcheck disable=SC2016 # runs inside
+    run turn developer sh -c 'sleep 600 & kill -9 -1; wait $!; echo $?'
+    is "$OUT $(kill -0 "$pid" && echo alive)" "137 alive" "killing everybody ends its own turn only"
     kill "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null
 }
