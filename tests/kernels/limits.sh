@@ -25,6 +25,7 @@ own_group() { find /sys/fs/cgroup -maxdepth 2 -name "stint-$(id -u "$AGENT")" | 
 three='for i in 1 2 3; do head -c 40000000 /dev/zero | (tail -n 1 | wc -c) & done; wait'
 # The same in files: they are memory too.
 files='for i in 1 2 3; do head -c 40000000 /dev/zero >/tmp/$i || exit; done; ls -l /tmp | wc -l'
+one='head -c 200000000 /dev/zero | tail -n 1 | wc -c'
 # shellcheck disable=SC2016 # runs inside
 forks='i=0; while [ $i -lt 40 ]; do sleep 300 & i=$((i + 1)); done; echo all'
 
@@ -37,21 +38,25 @@ else
     like "$ERR" 'memory is limited for each process, not in total' "and that memory is limited for each process only is said"
 fi
 
+limits 'memory: 1GiB, processes: 100'
+run turn developer sh -c "$one"
+is "$RC $OUT" "0 200000000" "one process that fits in the limit runs"
+
+# The first word shows that the turn began.
 limits 'memory: 100MiB, processes: 100'
-run turn developer sh -c "$three"
+run turn developer sh -c "echo begun; $three"
 if [ -n "$have" ]; then
-    like "$(grep -c 40000000 <<<"$OUT")" '^[012]$' "memory: three processes that fit alone, together over the limit, are not all finished"
-    run turn developer sh -c "$files"
-    unlike "$RC $OUT" '^0' "memory: nor do files in memory escape it"
-    run turn developer sh -c 'cat /sys/fs/cgroup/memory.max; echo 999999999999 >/sys/fs/cgroup/memory.max'
-    unlike "$OUT" '[0-9]' "memory: the turn does not see its cgroup"
+    like "$(head -n 1 <<<"$OUT") $(grep -c 40000000 <<<"$OUT")" '^begun [012]$' "memory: three processes that fit alone, together over the limit, are not all finished"
+    run turn developer sh -c "echo begun; $files"
+    like "$RC $OUT" '^[1-9][0-9]* begun$' "memory: nor do files in memory escape it"
 else
     is "$(grep -c 40000000 <<<"$OUT")" 3 "memory: without the controller each process has the limit, as was said"
     skip "memory: files in memory" "$need"
-    skip "memory: the turn does not see its cgroup" "$need"
 fi
-run turn developer sh -c 'head -c 200000000 /dev/zero | tail -n 1 | wc -c'
-unlike "$OUT" 200000000 "memory: one process over the limit, with or without controllers"
+run turn developer sh -c 'cat /sys/fs/cgroup/memory.max; echo 999999999999 >/sys/fs/cgroup/memory.max'
+like "$RC $OUT $ERR" '^2  .*memory.max: No such file' "memory: the turn sees no cgroup"
+run turn developer sh -c "echo begun; $one"
+is "$(head -n 1 <<<"$OUT") $(grep -c 200000000 <<<"$OUT")" "begun 0" "memory: one process over the limit, with or without controllers"
 
 limits 'memory: 400MiB, processes: 20'
 for layers in acl,landlock landlock; do
@@ -59,7 +64,8 @@ for layers in acl,landlock landlock; do
     like "$RC $OUT $ERR" '^2 .*Cannot fork' "processes, $layers: no more than the limit, with or without controllers"
 done
 # Without the controller the owner's other processes count too, and with it they do not.
-own sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 300 & done; wait' &
+# shellcheck disable=SC2016 # runs inside
+own sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 300 & p="$p $!"; done; trap "kill $p; wait" TERM; wait' &
 others=$!
 for ((i = 0; i < 100; i++)); do [ "$(pgrep -cu "$OWNER" sleep)" -lt 15 ] || break; sleep 0.1; done
 run stint turn -C "$P" --layers landlock,seccomp developer -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do sleep 300 & done; echo all'
