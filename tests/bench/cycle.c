@@ -119,7 +119,10 @@ int main(int argc, char **argv)
 	who.owner = who.owner_gid = (uid_t)atoi(argv[3]);
 	who.agent.uid = who.agent.gid = (uid_t)atoi(argv[4]);
 	who.agent.writers = (gid_t)atoi(argv[5]);
-	rc = root < 0 || state < 0 ? -errno : make_policy(&b);
+	if (root < 0 || state < 0)
+		rc = err_errno(&e, errno, "cannot open %s", argv[root < 0 ? 1 : 2]);
+	else if ((rc = make_policy(&b)) != 0)
+		rc = err_errno(&e, -rc, "cannot make the policy");
 	step("nothing", rc, &e);
 	rc = tree_open_at(&t, state, root, argv[1], b.p, &who, &e);
 	if (rc == 0)
