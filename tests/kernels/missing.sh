@@ -65,6 +65,8 @@ refused capset=EPERM system-calls "proof of developer: .*cannot look at paths as
 for call in setgroups setresgid setresuid; do refused "$call=EPERM" system-calls "cannot become user $OWNER: $no"; done
 refused keyctl=EPERM system-calls "proof of developer: cannot leave the caller's session keyring: $no"
 refused 'setxattr=EOPNOTSUPP setxattrat=EOPNOTSUPP' acl+ 'cannot set the ACL of the project.s folder: .*'
+run "$FAKE" faccessat2=EPERM -- stint doctor -C "$P"
+like "$RC $OUT $ERR" '^3  stint: .*seccomp filter that refuses faccessat2' "a filter that answers faccessat2 with EPERM: doctor does not start either, and says why"
 developer "$FAKE" faccessat2=EPERM --
 like "$RC $OUT $ERR" '^3  stint: .*seccomp filter that refuses faccessat2' "a filter that answers faccessat2 with EPERM: words of its own"
 put_back "after the refusals"
