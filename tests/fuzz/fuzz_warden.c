@@ -97,6 +97,12 @@ int tree_repair(struct tree *t, struct err *e)
 	return fails(P_REPAIR, e);
 }
 
+gid_t tree_writers(const struct tree *t, unsigned int role)
+{
+	CHECK(t != NULL && role < N_ROLES);
+	return role == 0 ? WRITERS : 0;
+}
+
 int tree_flip(struct tree *t, unsigned int role, struct err *e)
 {
 	CHECK(t != NULL && m.repaired && !m.flipped && !m.alive && !m.restored && role < N_ROLES);
@@ -124,7 +130,8 @@ int prove_role(struct warden *w, unsigned int role, unsigned int layers, struct 
 int spawn_start(struct spawn *ret, const struct spawn_spec *s, struct err *e)
 {
 	CHECK(m.flipped && m.proved && !m.spawned && !m.alive && s->role == m.role);
-	CHECK(s->uid == AGENT && s->gid == AGENT_GID && s->probe_fd == -1 && s->covers && s->layers == LAYER_ALL);
+	CHECK(s->uid == AGENT && s->gid == AGENT_GID && s->writers == (s->role == 0 ? WRITERS : 0));
+	CHECK(s->probe_fd == -1 && s->covers && s->layers == LAYER_ALL);
 	CHECK(s->fds[0] >= 0 && s->fds[1] >= 0 && memchr(s->task, '\0', sizeof(s->task)) != NULL);
 	if (fails(P_SPAWN, e) != 0)
 		return -EIO;
