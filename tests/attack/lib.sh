@@ -33,6 +33,9 @@ how() { [ -z "$LAYERS" ] || echo "$LAYERS alone: "; }
 # What a write gets where the role may read. Below ABI 3 the mounts answer for Landlock alone (sandbox/view.c).
 ro() { if [ "$LAYERS" = landlock ] && [ "$ABI" -lt 3 ]; then echo 'Read-only file system'; else echo 'Permission denied'; fi; }
 
+# What a move out of a zone gets. Where the mounts answer, each zone is one of its own.
+across() { if [ "$LAYERS" = landlock ] && [ "$ABI" -lt 3 ]; then echo 'Invalid cross-device link'; else echo 'Permission denied'; fi; }
+
 # held NAME CONTROL-STATUS CONTROL-OUTPUT ATTACK-STATUS ATTACK-OUTPUT WANT: control succeeded and the attack failed with WANT (regex)
 held() {
     if [ "$2" -ne 0 ]; then
