@@ -56,17 +56,19 @@ WARDEN := $(BASE) $(WIRE) sandbox/warden_main.c sandbox/warden_loop.c sandbox/pr
           sandbox/command.c sandbox/init.c sandbox/agent_side.c sandbox/identity.c sandbox/cgroup.c sandbox/killall.c
 # The guard: libc only.
 GUARD  := $(BASE) sandbox/guard_main.c sandbox/guard_options.c sandbox/guard_prompt.c sandbox/guard_confine.c \
-          sandbox/guard_summary.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c
+          sandbox/guard_summary.c sandbox/guard_compile.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c
+# Profiles and what compiles them: with libseccomp, so not the guard.
+PROFILE := sandbox/profile.c sandbox/profile_sets.c sandbox/profiles.c sandbox/sets.c
 FRONT  := $(BASE) orchestrator/front_main.c
 # Everything that parses.
 COORD  := $(BASE) $(WIRE) $(filter-out orchestrator/front_main.c,$(wildcard orchestrator/*.c)) \
-          $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c sandbox/mnt.c
+          $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c sandbox/mnt.c $(PROFILE)
 COORD  := $(sort $(COORD))
 PROGRAMS := stint stint-coordinator stint-warden stint-guard
 
 pc = $(shell pkg-config $(1) 2>/dev/null)
 COORD_CFLAGS := $(call pc,--cflags libgit2 yaml-0.1 jansson libcmark)
-COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark)
+COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark libseccomp)
 
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -96,10 +98,10 @@ $(addprefix $(BUILD)/bin/,$(PROGRAMS)):
 	@echo "  LD  $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
 
-# The baseline filters are compiled once, here, from the tables in sandbox/sets.c; the guard only loads them.
-$(BUILD)/gen_filter: sandbox/gen_filter.c sandbox/sets.c sandbox/sets.h
+# The built-in profiles are compiled once, here, from the tables in sandbox/sets.c and profiles.c; the guard only loads them.
+$(BUILD)/gen_filter: $(call objs,sandbox/gen_filter.c $(PROFILE) $(BASE))
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d $(LDFLAGS) -o $@ sandbox/gen_filter.c sandbox/sets.c -lseccomp
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -lseccomp
 $(BUILD)/gen/filter_data.c: $(BUILD)/gen_filter
 	@mkdir -p $(@D)
 	$(Q)$(BUILD)/gen_filter > $@.new && mv $@.new $@

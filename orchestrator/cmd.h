@@ -18,6 +18,7 @@ int cmd_root(struct cmd *c, const char *dir, struct err *e) MUST_CHECK;
 /* argv[0] is the command's name; getopt_long from there. Each returns the exit status and has printed its error. */
 typedef int cmd_fn(struct cmd *c, int argc, char **argv);
 
-cmd_fn cmd_init, cmd_run, cmd_turn, cmd_matrix, cmd_tasks, cmd_setup, cmd_doctor, cmd_status, cmd_log, cmd_view;
+cmd_fn cmd_init, cmd_run, cmd_turn, cmd_matrix, cmd_tasks, cmd_setup, cmd_doctor, cmd_status, cmd_log, cmd_view,
+	cmd_profile, cmd_guard;
 
 #endif

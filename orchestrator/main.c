@@ -30,6 +30,8 @@ static const struct {
 	{"view", cmd_view, "stint view [-C DIR] [RUN] [--turn N] [--json]"},
 	{"setup", cmd_setup, "sudo stint setup [--user NAME] [--remove]"},
 	{"doctor", cmd_doctor, "stint doctor [-C DIR] [--json | --bundle FILE]"},
+	{"profile", cmd_profile, "stint profile list [--sets | --calls] | show PROFILE [--json] | compile PROFILE [--out FILE]"},
+	{"guard", cmd_guard, "stint guard [options] -- CMD [ARG…]"},
 	{"restore", NULL, "sudo stint restore [-C DIR]"},
 };
 

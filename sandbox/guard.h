@@ -13,6 +13,7 @@
 
 #define GUARD_MAX_PORTS 64u
 #define GUARD_MAX_PATHS 4096u
+#define GUARD_MAX_NAMES 32u
 
 struct guard_path {
 	const char *path; /* borrowed from argv */
@@ -37,12 +38,14 @@ struct guard_options {
 	bool no_scope;
 	bool quiet;
 	bool help;
-	const char *filter; /* "agent", "owner"; NULL for none */
+	const char *filter; /* a built-in profile's name, or profile_file; NULL for none */
+	const char *profile_file; /* --profile FILE: to be compiled first, unless profile_fd holds it already */
 	int min_abi;
 	int prompt_fd;      /* -1 when not given, like the next three */
 	int error_fd;
 	int probe_fd;
 	int result_fd;
+	int profile_fd;     /* a compiled profile: see filter_file.h */
 	const char *prompt_file;
 	char **command;     /* NULL-terminated, points into argv; empty with probe_fd */
 };
@@ -57,10 +60,14 @@ void guard_options_done(struct guard_options *o);
  * -E2BIG or -EINVAL (a NUL byte) when the prompt does not fit in an argument. */
 int guard_expand(const struct guard_options *o, char ***ret, struct err *e) MUST_CHECK;
 
+/* Has the coordinator compile profile_file and start this program again; returns only when that fails. */
+int guard_compile(const struct guard_options *o, char **argv, struct err *e) MUST_CHECK;
+
 /* What is in force after guard_confine(). */
 struct guard_state {
 	int abi;          /* the running kernel's, 0 when Landlock is off by request */
 	bool sockets;     /* the filter lets inet sockets be made */
+	const char *profile; /* its name, NULL for none */
 	struct buf absent; /* system rows that this machine lacks, ", " between */
 };
 

@@ -139,15 +139,26 @@ static int confine_landlock(struct guard_options *o, struct guard_state *s, stru
 	return rc;
 }
 
+/* The programs to load: none by request, those of a compiled profile, or a built-in's. */
+static int find_filter(const struct guard_options *o, bool net, const struct filter **ret, struct err *e)
+{
+	if (o->profile_fd >= 0)
+		return filter_read(o->profile_fd, ret, e);
+	if (o->filter == NULL)
+		return 0;
+	*ret = filter_find(o->filter, net);
+	return *ret != NULL ? 0 : err_set(e, EINVAL, "there is no profile %s", o->filter);
+}
+
 int guard_confine(struct guard_options *o, struct guard_state *ret, struct err *e)
 {
 	bool net = o->net_unrestricted || o->connect.n > 0 || o->bind.n > 0;
-	const struct filter *f = o->filter != NULL ? filter_find(o->filter, net) : NULL;
-	int rc = 0;
+	const struct filter *f = NULL;
+	int rc = find_filter(o, net, &f, e);
 
-	*ret = (struct guard_state){.sockets = net || o->filter == NULL};
-	if (o->filter != NULL && f == NULL)
-		return err_set(e, EINVAL, "there is no filter %s", o->filter);
+	if (rc != 0)
+		return rc;
+	*ret = (struct guard_state){.sockets = f == NULL || f->net, .profile = f != NULL ? f->name : NULL};
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return err_errno(e, errno, "cannot set no_new_privs");
 	if (!o->no_landlock)

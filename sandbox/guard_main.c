@@ -22,7 +22,8 @@ static const char usage[] =
 	"  --allow-connect PORT   TCP to PORT; without any port no network\n"
 	"  --allow-bind PORT      TCP server on PORT (0: any)             --net-unrestricted    leave the network alone\n"
 	"  --no-system            without the system folders (/usr, /etc, /dev/null, ...)\n"
-	"  --filter NAME          agent (default), owner (no chmod, chown, xattr, utime either) or none\n"
+	"  --profile NAME|FILE    which system calls: agent (default), `stint profile list` names the others\n"
+	"  --filter NAME          agent, owner (no chmod, chown, xattr, utime either) or none\n"
 	"  --no-landlock  --no-scope                                      leave a layer out\n"
 	"  --min-abi N            refuse to start below Landlock ABI N    --quiet               no summary\n"
 	"  --prompt-fd N          text for {prompt} in CMD's words        --prompt-file PATH    text for {prompt_file}\n"
@@ -109,6 +110,8 @@ int main(int argc, char **argv)
 
 	if (guard_parse(&o, argc, argv, &e) != 0)
 		status = give_up(&o, &e, RUN_UNCONFINED);
+	else if (o.profile_file != NULL && o.profile_fd < 0 && !o.help)
+		status = guard_compile(&o, argv, &e) != 0 ? give_up(&o, &e, RUN_UNCONFINED) : 0;
 	else if (o.help)
 		status = fputs(usage, stdout) == EOF ? 1 : 0;
 	else

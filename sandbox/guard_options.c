@@ -5,11 +5,14 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "sandbox/seccomp.h"
 
 enum opt {
 	OPT_READ = 256, OPT_WRITE, OPT_LIST, OPT_OPTIONAL, OPT_CONNECT, OPT_BIND, OPT_NET, OPT_NO_SYSTEM, OPT_NO_LANDLOCK,
-	OPT_FILTER, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE, OPT_ERROR_FD, OPT_PROBE_FD,
-	OPT_RESULT_FD, OPT_HELP,
+	OPT_FILTER, OPT_PROFILE, OPT_PROFILE_FD, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE,
+	OPT_ERROR_FD, OPT_PROBE_FD, OPT_RESULT_FD, OPT_HELP,
 };
 
 static const struct option options[] = {
@@ -23,6 +26,8 @@ static const struct option options[] = {
 	{"no-system", no_argument, NULL, OPT_NO_SYSTEM},
 	{"no-landlock", no_argument, NULL, OPT_NO_LANDLOCK},
 	{"filter", required_argument, NULL, OPT_FILTER},
+	{"profile", required_argument, NULL, OPT_PROFILE},
+	{"profile-fd", required_argument, NULL, OPT_PROFILE_FD},
 	{"no-scope", no_argument, NULL, OPT_NO_SCOPE},
 	{"min-abi", required_argument, NULL, OPT_MIN_ABI},
 	{"quiet", no_argument, NULL, OPT_QUIET},
@@ -94,6 +99,28 @@ static int set_filter(struct guard_options *o, const char *name, struct err *e)
 	return 0;
 }
 
+/* A name with a slash or a dot in it is a file, which the coordinator compiles. */
+static int set_profile(struct guard_options *o, const char *word, struct err *e)
+{
+	const char *names[GUARD_MAX_NAMES + 1];
+	const char *near;
+	size_t n = 0;
+
+	o->profile_file = strpbrk(word, "/.") != NULL ? word : NULL;
+	if (o->profile_file != NULL || filter_find(word, true) != NULL) {
+		o->filter = word;
+		return 0;
+	}
+	for (const struct filter *f = filter_data; f->name != NULL && n < GUARD_MAX_NAMES; f++)
+		if (f->net)
+			names[n++] = f->name;
+	names[n] = NULL;
+	near = str_nearest(word, names);
+	return err_set(e, EINVAL, "--profile %s: there is no such profile: %s%s%s", word, near != NULL ? "did you mean " : "",
+	               near != NULL ? near : "stint profile list names them; a file has a / or . in its name",
+	               near != NULL ? "?" : "");
+}
+
 static int unknown(const char *word, struct err *e)
 {
 	const char *names[sizeof(options) / sizeof(options[0])];
@@ -128,6 +155,8 @@ static int set_number(struct guard_options *o, int opt, const char *arg, struct 
 		return parse_fd("error-fd", arg, &o->error_fd, e);
 	case OPT_PROBE_FD:
 		return parse_fd("probe-fd", arg, &o->probe_fd, e);
+	case OPT_PROFILE_FD:
+		return parse_fd("profile-fd", arg, &o->profile_fd, e);
 	default:
 		return parse_fd("result-fd", arg, &o->result_fd, e);
 	}
@@ -158,6 +187,8 @@ static int set_option(struct guard_options *o, int opt, char *arg, struct err *e
 		return add_path(o, arg, GRANT_READ, true, e);
 	case OPT_FILTER:
 		return set_filter(o, arg, e);
+	case OPT_PROFILE:
+		return set_profile(o, arg, e);
 	case OPT_PROMPT_FILE:
 		o->prompt_file = arg;
 		return 0;
@@ -174,7 +205,7 @@ int guard_parse(struct guard_options *o, int argc, char **argv, struct err *e)
 	int opt;
 
 	*o = (struct guard_options){.filter = "agent", .min_abi = 1, .prompt_fd = -1, .error_fd = -1, .probe_fd = -1,
-	                            .result_fd = -1};
+	                            .result_fd = -1, .profile_fd = -1};
 	o->paths = calloc((size_t)argc + 1, sizeof(*o->paths));
 	if (o->paths == NULL)
 		return err_errno(e, ENOMEM, "cannot read the command line");

@@ -119,9 +119,9 @@ int guard_summary(struct buf *ret, const struct guard_options *o, const struct g
 
 	if (rc == 0)
 		rc = add_network(ret, o, s);
-	if (rc == 0 && o->filter != NULL)
-		rc = buf_addf(ret, "seccomp: filter %s\n", o->filter);
-	if (rc == 0 && o->filter == NULL)
+	if (rc == 0 && s->profile != NULL)
+		rc = buf_addf(ret, "seccomp: profile %s\n", s->profile);
+	if (rc == 0 && s->profile == NULL)
 		rc = buf_addf(ret, "seccomp: off by request\n");
 	return rc != 0 ? rc : add_kernel(ret, o, s);
 }

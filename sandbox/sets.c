@@ -22,61 +22,91 @@
 #define TMPFILE 020000000u   /* O_TMPFILE without O_DIRECTORY */
 
 const struct sys_allow sys_allowed[] = {
-	{"read readv pread64 preadv preadv2 write writev pwrite64 pwritev pwritev2", "read and write descriptors"},
-	{"open openat creat close close_range lseek dup dup2 dup3 fcntl flock", "open and keep descriptors"},
-	{"stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2", "look at metadata"},
-	{"getdents getdents64 readlink readlinkat getcwd chdir fchdir umask", "walk folders"},
-	{"mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat",
+	{"@io", "read readv pread64 preadv preadv2 write writev pwrite64 pwritev pwritev2", "read and write descriptors"},
+	{"@io", "close close_range lseek dup dup2 dup3 fcntl flock", "keep descriptors"},
+	{"@io", "sendfile copy_file_range splice tee vmsplice", "copy without user space: cp, git, web servers"},
+	{"@io", "fadvise64 readahead cachestat", "page cache advice"},
+	{"@file-read", "stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2", "look at metadata"},
+	{"@file-read", "getdents getdents64 readlink readlinkat getcwd chdir fchdir umask", "walk folders"},
+	{"@file-read", "getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr getxattrat listxattrat",
+	 "ls and cp read xattrs"},
+	{"@file-read", "name_to_handle_at",
+	 "identity of files (systemd tools, Go); opening by handle is refused below"},
+	{"@file-write", "open openat creat", "open in any mode; where is Landlock's business"},
+	{"@file-write", "mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat",
 	 "change folders where ACL and Landlock let it"},
-	{"mknod mknodat", "FIFOs and sockets; devices are refused below"},
-	{"truncate ftruncate fallocate fsync fdatasync sync syncfs sync_file_range", "size and durability"},
-	{"fadvise64 readahead cachestat", "page cache advice"},
-	{"sendfile copy_file_range splice tee vmsplice", "copy without user space: cp, git, web servers"},
-	{"chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat", "own files; set-id bits are refused below"},
-	{"utime utimes futimesat utimensat", "make, tar and rsync keep times"},
-	{"getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr getxattrat listxattrat", "ls and cp read xattrs"},
-	{"setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat",
+	{"@file-write", "mknod mknodat", "FIFOs and sockets; devices are refused below"},
+	{"@file-write", "truncate ftruncate fallocate fsync fdatasync sync syncfs sync_file_range", "size and durability"},
+	{"@file-attributes", "chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat",
+	 "own files; set-id bits are refused below"},
+	{"@file-attributes", "utime utimes futimesat utimensat", "make, tar and rsync keep times"},
+	{"@file-attributes", "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat",
 	 "cp -a and package managers; user.* on own files only, by ownership"},
-	{"name_to_handle_at", "identity of files (systemd tools, Go); opening by handle is refused below"},
-	{"inotify_init inotify_init1 inotify_add_watch inotify_rm_watch", "watchers: node, tsc, cargo watch"},
-	{"memfd_create", "JITs and anonymous files"},
-	{"ioctl", "terminals and files; the dangerous requests are refused below"},
-	{"mmap munmap mremap mprotect madvise brk msync mincore remap_file_pages", "memory"},
-	{"mlock mlock2 munlock mlockall munlockall", "within RLIMIT_MEMLOCK"},
-	{"pkey_alloc pkey_free pkey_mprotect membarrier map_shadow_stack mseal", "JIT and hardening runtimes"},
-	{"mbind get_mempolicy set_mempolicy set_mempolicy_home_node", "own memory only: JVM, numpy"},
-	{"clone fork vfork execve execveat exit exit_group wait4 waitid", "processes; namespaces are refused below"},
-	{"getpid getppid gettid getpgid getpgrp setpgid getsid setsid", "job control"},
-	{"set_tid_address set_robust_list get_robust_list rseq arch_prctl prctl", "libc's thread start"},
-	{"futex futex_waitv futex_wake futex_wait futex_requeue", "locks"},
-	{"getuid geteuid getgid getegid getresuid getresgid getgroups", "who am I"},
-	{"setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capget capset",
+	{"@watch", "inotify_init inotify_init1 inotify_add_watch inotify_rm_watch", "watchers: node, tsc, cargo watch"},
+	{"@memory", "memfd_create", "JITs and anonymous files"},
+	{"@ioctl", "ioctl", "terminals and files; the dangerous requests are refused below"},
+	{"@memory", "mmap munmap mremap mprotect madvise brk msync mincore remap_file_pages", "memory"},
+	{"@memory", "mlock mlock2 munlock mlockall munlockall", "within RLIMIT_MEMLOCK"},
+	{"@memory", "pkey_alloc pkey_free pkey_mprotect membarrier map_shadow_stack mseal", "JIT and hardening runtimes"},
+	{"@memory", "mbind get_mempolicy set_mempolicy set_mempolicy_home_node", "own memory only: JVM, numpy"},
+	{"@process", "clone fork vfork execve execveat exit exit_group wait4 waitid",
+	 "processes; namespaces are refused below"},
+	{"@process", "getpid getppid gettid getpgid getpgrp setpgid getsid setsid", "job control"},
+	{"@thread", "set_tid_address set_robust_list get_robust_list rseq arch_prctl prctl", "libc's thread start"},
+	{"@thread", "futex futex_waitv futex_wake futex_wait futex_requeue", "locks"},
+	{"@identity", "getuid geteuid getgid getegid getresuid getresgid getgroups", "who am I"},
+	{"@identity-set", "setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capget capset",
 	 "programs drop what they do not have; no_new_privs holds"},
-	{"getrlimit setrlimit prlimit64 getrusage times getpriority setpriority", "limits, downwards"},
-	{"sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam sched_getscheduler "
+	{"@limits", "getrlimit setrlimit prlimit64 getrusage times getpriority setpriority", "limits, downwards"},
+	{"@sched", "sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam sched_getscheduler "
 	 "sched_setscheduler sched_get_priority_max sched_get_priority_min sched_rr_get_interval sched_setattr "
 	 "sched_getattr ioprio_get ioprio_set getcpu", "own scheduling: Go, JVM, nice, ionice"},
-	{"uname sysinfo getrandom", "harmless facts"},
-	{"rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigqueueinfo "
+	{"@facts", "uname sysinfo getrandom", "harmless facts"},
+	{"@signal", "rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigqueueinfo "
 	 "rt_tgsigqueueinfo sigaltstack restart_syscall pause signalfd signalfd4", "signal handling"},
-	{"kill tkill tgkill pidfd_open pidfd_send_signal process_mrelease",
+	{"@signal", "kill tkill tgkill pidfd_open pidfd_send_signal process_mrelease",
 	 "signals; who can be reached is held by uid, pid namespace and Landlock scope"},
-	{"clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time alarm setitimer getitimer",
+	{"@time", "clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time alarm setitimer getitimer",
 	 "clocks, reading"},
-	{"timer_create timer_settime timer_gettime timer_getoverrun timer_delete timerfd_create timerfd_settime "
+	{"@time", "timer_create timer_settime timer_gettime timer_getoverrun timer_delete timerfd_create timerfd_settime "
 	 "timerfd_gettime", "timers"},
-	{"poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd "
+	{"@poll", "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd "
 	 "eventfd2 pipe pipe2", "event loops"},
-	{"io_setup io_submit io_destroy io_cancel io_getevents io_pgetevents", "POSIX-style AIO: databases"},
-	{"bind listen accept accept4 connect getsockname getpeername sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg "
-	 "shutdown setsockopt getsockopt", "sockets that socket(2) let through"},
-	{"shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl",
+	{"@aio", "io_setup io_submit io_destroy io_cancel io_getevents io_pgetevents", "POSIX-style AIO: databases"},
+	{"@socket", "bind listen accept accept4 connect getsockname getpeername sendto recvfrom sendmsg recvmsg sendmmsg "
+	 "recvmmsg shutdown setsockopt getsockopt", "sockets that socket(2) let through"},
+	{"@ipc", "shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl",
 	 "System V IPC: databases; a turn has its own IPC namespace"},
-	{"mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr", "POSIX queues, as above"},
-	{"unshare", "CLONE_FILES and CLONE_FS; namespaces are refused below"},
-	{"seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self",
+	{"@ipc", "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr", "POSIX queues, as above"},
+	{"@confine", "unshare", "CLONE_FILES and CLONE_FS; namespaces are refused below"},
+	{"@confine", "seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self",
 	 "a command may confine itself further: agents' own sandboxes"},
-	{NULL, NULL},
+	{NULL, NULL, NULL},
+};
+
+/* Shorthands for the conditions below. */
+#define IS(n, m, v) {(n), (uint32_t)(m), (uint32_t)(v)}
+#define BIT(n, b) IS(n, b, b)
+#define INT(n, v) IS(n, 0xffffffffu, v)
+/* Bits of open(2) that write, create, cut or make a nameless file; all clear is a plain O_RDONLY. */
+#define WRITING (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | TMPFILE)
+
+const struct sys_allow_if sys_allowed_if[] = {
+	{"@file-read", "open", {IS(1, WRITING, O_RDONLY)}, "open for reading only"},
+	{"@file-read", "openat", {IS(2, WRITING, O_RDONLY)}, "open for reading only"},
+	{"@thread", "clone", {BIT(0, CLONE_THREAD)}, "threads, no processes"},
+	{"@terminal", "ioctl", {INT(1, TCGETS)}, "is it a terminal: isatty, stdio's buffering"},
+	{"@terminal", "ioctl", {INT(1, TIOCGWINSZ)}, "its size"},
+	{"@terminal", "ioctl", {INT(1, FIONREAD)}, "bytes waiting"},
+	{"@terminal", "ioctl", {INT(1, FIOCLEX)}, "python sets close-on-exec this way"},
+	{"@start", "execve", {{0, 0, 0}}, "the guard's own step to the command"},
+	{"@start", "brk mmap munmap mprotect madvise", {{0, 0, 0}}, "loader and malloc"},
+	{"@start", "arch_prctl set_tid_address set_robust_list rseq prlimit64 getrandom futex", {{0, 0, 0}}, "libc's start"},
+	{"@start", "exit exit_group rt_sigreturn restart_syscall", {{0, 0, 0}}, "ending; the kernel's own returns"},
+	{"@start", "access faccessat faccessat2 pread64 fstat newfstatat statx", {{0, 0, 0}}, "the dynamic loader"},
+	{"@start", "open", {IS(1, WRITING, O_RDONLY)}, "shared libraries"},
+	{"@start", "openat", {IS(2, WRITING, O_RDONLY)}, "shared libraries"},
+	{NULL, NULL, {{0, 0, 0}}, NULL},
 };
 
 const struct sys_refuse sys_refused[] = {
@@ -108,11 +138,6 @@ const struct sys_refuse sys_refused[] = {
 	{"utime utimes futimesat utimensat", EPERM, ONLY_OWNER, "times are metadata, too"},
 	{NULL, 0, 0, NULL},
 };
-
-/* Shorthands for the conditions below. */
-#define IS(n, m, v) {(n), (uint32_t)(m), (uint32_t)(v)}
-#define BIT(n, b) IS(n, b, b)
-#define INT(n, v) IS(n, 0xffffffffu, v)
 
 #define NAMESPACE(b) \
 	{"unshare", EPERM, 0, {BIT(0, b)}, "a new namespace gives capabilities inside it and a way round mounts"}, \
@@ -179,17 +204,17 @@ const struct sys_refuse_if sys_refused_if[] = {
 };
 
 const struct sys_family sys_families[] = {
-	{AF_UNIX, -1, -1, 0, "local sockets; abstract ones are held by Landlock's scope"},
-	{AF_INET, SOCK_STREAM, 0, ONLY_NET, "TCP"},
-	{AF_INET, SOCK_STREAM, IPPROTO_TCP, ONLY_NET, "TCP"},
-	{AF_INET, SOCK_DGRAM, 0, ONLY_NET, "UDP: name resolution"},
-	{AF_INET, SOCK_DGRAM, IPPROTO_UDP, ONLY_NET, "UDP"},
-	{AF_INET6, SOCK_STREAM, 0, ONLY_NET, "TCP"},
-	{AF_INET6, SOCK_STREAM, IPPROTO_TCP, ONLY_NET, "TCP"},
-	{AF_INET6, SOCK_DGRAM, 0, ONLY_NET, "UDP"},
-	{AF_INET6, SOCK_DGRAM, IPPROTO_UDP, ONLY_NET, "UDP"},
-	{AF_NETLINK, -1, 0, ONLY_NET, "NETLINK_ROUTE: getifaddrs, name resolution; reading without capabilities"},
-	{-1, 0, 0, 0, NULL},
+	{"@socket-unix", AF_UNIX, -1, -1, 0, "local sockets; abstract ones are held by Landlock's scope"},
+	{"@socket-inet", AF_INET, SOCK_STREAM, 0, ONLY_NET, "TCP"},
+	{"@socket-inet", AF_INET, SOCK_STREAM, IPPROTO_TCP, ONLY_NET, "TCP"},
+	{"@socket-inet", AF_INET, SOCK_DGRAM, 0, ONLY_NET, "UDP: name resolution"},
+	{"@socket-inet", AF_INET, SOCK_DGRAM, IPPROTO_UDP, ONLY_NET, "UDP"},
+	{"@socket-inet", AF_INET6, SOCK_STREAM, 0, ONLY_NET, "TCP"},
+	{"@socket-inet", AF_INET6, SOCK_STREAM, IPPROTO_TCP, ONLY_NET, "TCP"},
+	{"@socket-inet", AF_INET6, SOCK_DGRAM, 0, ONLY_NET, "UDP"},
+	{"@socket-inet", AF_INET6, SOCK_DGRAM, IPPROTO_UDP, ONLY_NET, "UDP"},
+	{"@socket-inet", AF_NETLINK, -1, 0, ONLY_NET, "NETLINK_ROUTE: getifaddrs, name resolution; reading without capabilities"},
+	{NULL, -1, 0, 0, 0, NULL},
 };
 
 const struct sys_personality sys_personalities[] = {

@@ -1,12 +1,8 @@
 /* The baseline filter as data: which system calls a confined command may make, which are refused with which errno,
- * and why. Read by the generator (gen_filter.c) at build time.
+ * and why.
  *
- * Two programs are made of it, and the kernel takes the stricter answer of both:
- *   allow: what sys_allowed, sys_families and sys_personalities name; everything else is ENOSYS, so that libc falls
- *          back as it does on an older kernel
- *   deny:  what sys_refused and sys_refused_if name, with their errno; everything else is allowed
- * Two, because libseccomp cannot say "all values of an argument but these" under a mask: an allow program with
- * unconditional rows and a deny program with masked ones can. */
+ * Profiles are made of these rows (profile_sets.c, profiles.c). A row that refuses wins over one that allows. What no row
+ * names is ENOSYS, so that libc falls back as it does on an older kernel. */
 #ifndef STINT_SANDBOX_SETS_H
 #define STINT_SANDBOX_SETS_H
 
@@ -21,7 +17,26 @@ enum sys_only {
 /* names: system calls separated by one space. A name that neither libseccomp nor sys_numbers knows stops the build;
  * one that this architecture lacks is left out. A row without names ends a table. */
 struct sys_allow {
+	const char *set;   /* the name that profiles call these rows by: "@io" */
 	const char *names;
+	const char *why;
+};
+
+#define SYS_CONDS 3
+
+/* (arg & mask) == value. 32 bits: of an int argument the kernel looks at the low half only, and a compare of 64 is
+ * passed by setting a bit above. */
+struct sys_cond {
+	uint8_t arg;
+	uint32_t mask;  /* 0 ends the conditions */
+	uint32_t value;
+};
+
+/* The same with conditions: for sets only, the baseline filter allows these calls whole. */
+struct sys_allow_if {
+	const char *set;
+	const char *names;
+	struct sys_cond cond[SYS_CONDS]; /* all must hold */
 	const char *why;
 };
 
@@ -31,15 +46,6 @@ struct sys_refuse {
 	unsigned int only;
 	const char *why;
 };
-
-/* (arg & mask) == value. 32 bits: of an int argument the kernel looks at the low half only, and a compare of 64 is
- * passed by setting a bit above. */
-struct sys_cond {
-	uint8_t arg;
-	uint32_t mask;  /* 0 ends the conditions */
-	uint32_t value;
-};
-#define SYS_CONDS 3
 
 struct sys_refuse_if {
 	const char *names;
@@ -51,6 +57,7 @@ struct sys_refuse_if {
 
 /* A kind of socket(2) that is allowed. What names no row is refused: an unknown family with EAFNOSUPPORT. */
 struct sys_family {
+	const char *set;
 	int family; /* -1 ends the table */
 	int type;   /* -1: every type */
 	int proto;  /* -1: every protocol */
@@ -71,6 +78,7 @@ struct sys_number {
 };
 
 extern const struct sys_allow sys_allowed[];
+extern const struct sys_allow_if sys_allowed_if[];
 extern const struct sys_refuse sys_refused[];
 extern const struct sys_refuse_if sys_refused_if[];
 extern const struct sys_family sys_families[];

@@ -23,77 +23,20 @@
 
 #include "base/str.h"
 #include "sandbox/seccomp.h"
-
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#define FOREIGN AUDIT_ARCH_I386
-#else
-#define NATIVE AUDIT_ARCH_AARCH64
-#define FOREIGN AUDIT_ARCH_ARM
-#endif
-
-/* ---- classic BPF as the kernel restricts it for seccomp */
-
-static bool jump(uint16_t code, uint32_t a, uint32_t k)
-{
-	switch (BPF_OP(code)) {
-	case BPF_JEQ:
-		return a == k;
-	case BPF_JGT:
-		return a > k;
-	case BPF_JGE:
-		return a >= k;
-	default:
-		assert_int_equal(BPF_OP(code), BPF_JSET);
-		return (a & k) != 0;
-	}
-}
-
-static uint32_t run(const struct filter_program *p, const struct seccomp_data *d)
-{
-	uint32_t a = 0;
-
-	for (unsigned int pc = 0; pc < p->n; pc++) {
-		const struct sock_filter *i = &p->insn[pc];
-
-		switch (BPF_CLASS(i->code)) {
-		case BPF_LD:
-			assert_int_equal(i->code, BPF_LD | BPF_W | BPF_ABS);
-			assert_true(i->k + 4 <= sizeof(*d));
-			memcpy(&a, (const char *)d + i->k, 4);
-			break;
-		case BPF_ALU:
-			assert_int_equal(i->code, BPF_ALU | BPF_AND | BPF_K);
-			a &= i->k;
-			break;
-		case BPF_JMP:
-			pc += BPF_OP(i->code) == BPF_JA ? i->k : jump(i->code, a, i->k) ? i->jt : i->jf;
-			break;
-		default:
-			assert_int_equal(i->code, BPF_RET | BPF_K);
-			return i->k;
-		}
-	}
-	fail_msg("a program ran off its end");
-	return 0;
-}
+#include "tests/unit/bpf.h"
 
 #define KILLED (-SIGSYS)
 
-/* 0 allowed, an errno, or KILLED: the stricter of both programs, the deny program's errno first. */
+/* 0 allowed, an errno, or KILLED. */
 static int verdict(const struct filter *f, const struct seccomp_data *d)
 {
-	uint32_t r[2] = {run(&f->deny, d), run(&f->allow, d)};
+	uint32_t r = bpf_run(f, d);
 
-	for (int i = 0; i < 2; i++)
-		if ((r[i] & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_KILL_PROCESS)
-			return KILLED;
-	for (int i = 0; i < 2; i++)
-		if ((r[i] & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO)
-			return (int)(r[i] & SECCOMP_RET_DATA);
-	assert_int_equal(r[0], SECCOMP_RET_ALLOW);
-	assert_int_equal(r[1], SECCOMP_RET_ALLOW);
-	return 0;
+	switch (r & SECCOMP_RET_ACTION_FULL) {
+	case SECCOMP_RET_KILL_PROCESS: return KILLED;
+	case SECCOMP_RET_ERRNO: return (int)(r & SECCOMP_RET_DATA);
+	default: assert_int_equal(r, SECCOMP_RET_ALLOW); return 0;
+	}
 }
 
 /* ---- the table by hand */

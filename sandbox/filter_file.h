@@ -1,0 +1,18 @@
+/* How a compiled profile reaches the guard: a sealed memfd with this header and the instructions. Written by the coordinator,
+ * which compiles; read by the guard, which only loads. */
+#ifndef STINT_SANDBOX_FILTER_FILE_H
+#define STINT_SANDBOX_FILTER_FILE_H
+
+#include <stdint.h>
+
+#define FILTER_FILE_MAGIC 0x31705453u /* "STp1" */
+#define FILTER_FILE_NAME 48
+
+struct filter_file {
+	uint32_t magic;
+	uint32_t n;                 /* instructions; 1 … 4096 */
+	uint32_t sockets;           /* 1: lets inet sockets be made */
+	char name[FILTER_FILE_NAME]; /* for messages, with NUL */
+};
+
+#endif
