@@ -2,6 +2,7 @@
 #
 #   sudo make demo      installs what is missing, builds, runs the whole loop on an example
 #   sudo make check     installs what is missing, builds, runs every test
+#   make static         $(BUILD)/static/stint-guard, one file for any Linux
 #   make fuzz           every parser under libFuzzer, for FUZZ_SECONDS each
 #   sudo make faults    every system call of a run fails once, and kills its caller once; what each came to is in $(BUILD)/log/faults
 #
@@ -20,7 +21,7 @@ VERSION     := 0.1.0
 # ---------------------------------------------------------------------- what is missing
 DEPS_BUILD := gcc make pkg-config libc6-dev linux-libc-dev libacl1-dev libseccomp-dev libcmark-dev \
               libgit2-dev libyaml-dev libjansson-dev ca-certificates
-DEPS_CHECK := clang libclang-rt-dev libcmocka-dev acl git python3 shellcheck cppcheck universal-ctags procps sqlite3
+DEPS_CHECK := clang libclang-rt-dev libcmocka-dev acl git python3 shellcheck cppcheck universal-ctags procps sqlite3 busybox-static
 DEPS_DEMO  := git acl
 
 Q := $(if $(V),,@)
@@ -88,8 +89,9 @@ $(BUILD)/obj/orchestrator/templates.o: $(wildcard orchestrator/templates/*/*)
 # loads a library later (no name service). Where there is no static libc they are linked as the others.
 STATIC ?= $(if $(SAN)$(FUZZ),,$(shell echo 'int main(void){return 0;}' | $(CC) -static-pie -fPIE -x c -o /dev/null - 2>/dev/null && echo -static-pie))
 $(BUILD)/bin/stint $(BUILD)/bin/stint-guard: LDFLAGS := $(if $(STATIC),$(filter-out -pie,$(LDFLAGS)) $(STATIC),$(LDFLAGS))
+GUARD_OBJ := $(call objs,$(GUARD)) $(BUILD)/obj/gen/filter_data.o
 $(BUILD)/bin/stint: $(call objs,$(FRONT)) Makefile
-$(BUILD)/bin/stint-guard: $(call objs,$(GUARD)) $(BUILD)/obj/gen/filter_data.o Makefile
+$(BUILD)/bin/stint-guard: $(GUARD_OBJ) Makefile
 $(BUILD)/bin/stint-warden: $(call objs,$(WARDEN))
 $(BUILD)/bin/stint-coordinator: LDLIBS += $(COORD_LIBS)
 $(BUILD)/bin/stint-coordinator: $(call objs,$(COORD))
@@ -97,6 +99,15 @@ $(addprefix $(BUILD)/bin/,$(PROGRAMS)):
 	@mkdir -p $(@D)
 	@echo "  LD  $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
+
+# The guard as one file for machines that have nothing of stint: static, or the link fails. Without the coordinator beside it, it
+# takes the built-in profiles and those compiled before, but no YAML.
+$(BUILD)/static/stint-guard: LDFLAGS := $(filter-out -pie,$(LDFLAGS)) $(or $(STATIC),-static)
+$(BUILD)/static/stint-guard: $(GUARD_OBJ) Makefile
+	@mkdir -p $(@D)
+	@echo "  LD  $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)
+static: $(BUILD)/static/stint-guard
 
 # The built-in profiles are compiled once, here, from the tables in sandbox/sets.c and profiles.c; the guard only loads them.
 $(BUILD)/gen_filter: $(call objs,sandbox/gen_filter.c $(PROFILE) $(BASE))
@@ -219,5 +230,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: exact all demo check check-agents faults fuzz fuzz-built check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
+.PHONY: exact static all demo check check-agents faults fuzz fuzz-built check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
 .DELETE_ON_ERROR:
