@@ -124,7 +124,7 @@ $(BUILD)/obj/gen/filter_data.o: $(BUILD)/gen/filter_data.c
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRC))
 TEST_OBJ := $(call objs,$(filter-out %_main.c orchestrator/main.c,$(sort $(WARDEN) $(GUARD) $(COORD)))) $(BUILD)/obj/gen/filter_data.o
-HELPERS_SRC := $(wildcard tests/attack/*.c tests/e2e/*.c tests/faults/*.c tests/kernels/*.c)
+HELPERS_SRC := $(wildcard tests/attack/*.c tests/e2e/*.c tests/faults/*.c tests/kernels/*.c) tests/bench/getpid.c
 HELPERS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(HELPERS_SRC))
 
 $(BUILD)/obj/tests/unit/%.o: CPPFLAGS += $(COORD_CFLAGS)
@@ -209,7 +209,7 @@ lint:
 	@$(MAKE) --no-print-directory -s all CC=clang BUILD=$(BUILD)/clang WERROR=-Werror
 	@tests/lint
 
-bench: all $(BUILD)/tests/bench/cycle
+bench: all $(BUILD)/tests/bench/cycle $(BUILD)/tests/bench/getpid
 	@BUILD=$(BUILD) tests/bench/run
 
 install: all
