@@ -22,6 +22,10 @@ VERSION     := 0.1.0
 DEPS_BUILD := gcc make pkg-config libc6-dev linux-libc-dev libacl1-dev libseccomp-dev libcmark-dev \
               libgit2-dev libyaml-dev libjansson-dev ca-certificates
 DEPS_CHECK := clang libclang-rt-dev libcmocka-dev acl git python3 shellcheck cppcheck universal-ctags procps sqlite3 busybox-static
+# What tests/work/ runs in the guard.
+DEPS_WORK  := node:nodejs npm:npm java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless go:golang-go cargo:cargo gcc cmake \
+              ninja-build ccache gdb strace python3-venv sqlite3 tmux
+>>>>>>> e4f5329 (Grant segments in /dev/shm by name)
 DEPS_DEMO  := git acl
 
 Q := $(if $(V),,@)
@@ -168,6 +172,9 @@ deps-build:
 	@tests/deps $(DEPS_BUILD)
 deps-check:
 	@tests/deps $(DEPS_BUILD) $(DEPS_CHECK)
+# One call: apt takes them together.
+deps-check-work:
+	@tests/deps $(DEPS_BUILD) $(DEPS_CHECK) $(DEPS_WORK)
 deps-demo:
 	@tests/deps $(DEPS_BUILD) $(DEPS_DEMO)
 
@@ -176,7 +183,7 @@ demo: deps-demo
 	@$(MAKE) --no-print-directory -s all
 	@examples/hands-off/demo $(CURDIR)/$(BUILD)/bin
 
-check: deps-check
+check: deps-check-work
 	@$(MAKE) --no-print-directory -s lint check-layers WERROR=-Werror
 	@$(MAKE) --no-print-directory -s tests-built WERROR=-Werror
 	@$(MAKE) --no-print-directory -s tests-built SAN=1 BUILD=$(BUILD)/san WERROR=-Werror
@@ -230,5 +237,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: exact static all demo check check-agents faults fuzz fuzz-built check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-demo
+.PHONY: exact static all demo check check-agents faults fuzz fuzz-built check-layers lint bench install uninstall clean tests-built deps-build deps-check deps-check-work deps-demo
 .DELETE_ON_ERROR:

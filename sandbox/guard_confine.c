@@ -28,6 +28,7 @@ const struct guard_system_row guard_system[] = {
 	{"/dev/full", GRANT_DEVICE, "test suites"},
 	{"/dev/random", GRANT_DEVICE, "keys"},
 	{"/dev/urandom", GRANT_DEVICE, "keys"},
+	{"/dev/shm", GRANT_SHARED, "POSIX semaphores and shared memory: multiprocessing, Chromium; no names of what others have there"},
 	{"/dev/tty", GRANT_DEVICE, "the command's own terminal"},
 	{"/dev/ptmx", GRANT_DEVICE, "tmux, script, test runners"},
 	{"/dev/pts", GRANT_DEVICE, "the other end of these"},

@@ -74,12 +74,14 @@ const struct landlock_feature landlock_features[] = {
 #define WRITE_RIGHTS                                                                                               \
 	(READ_RIGHTS | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_REMOVE_DIR | LL_FS_REMOVE_FILE | LL_FS_MAKE_DIR |  \
 	 LL_FS_MAKE_REG | LL_FS_MAKE_SOCK | LL_FS_MAKE_FIFO | LL_FS_MAKE_SYM | LL_FS_REFER)
+#define SHARED_RIGHTS (LL_FS_READ_FILE | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_MAKE_REG | LL_FS_REMOVE_FILE)
 #define DEVICE_RIGHTS (LL_FS_READ_FILE | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_READ_DIR | LL_FS_IOCTL_DEV)
 
 static const uint64_t grant_rights[] = {
 	[GRANT_LIST] = LL_FS_READ_DIR,
 	[GRANT_READ] = READ_RIGHTS,
 	[GRANT_WRITE] = WRITE_RIGHTS,
+	[GRANT_SHARED] = SHARED_RIGHTS,
 	[GRANT_DEVICE] = DEVICE_RIGHTS,
 };
 

@@ -51,6 +51,7 @@ enum landlock_grant {
 	GRANT_LIST,   /* the names in a folder, nothing below them */
 	GRANT_READ,   /* read, list, execute */
 	GRANT_WRITE,  /* plus write, truncate, create, delete, rename; never device nodes */
+	GRANT_SHARED, /* files made, opened and deleted by name; no listing, no folders, no execute */
 	GRANT_DEVICE, /* read, write and ioctl of existing devices */
 };
 

@@ -82,22 +82,25 @@ ports_refused() {
 }
 
 # ---------------------------------------------------------------- accounts and projects
-lib_accounts() {
+lib_owner() {
     [ "$(id -u)" -eq 0 ] || bail "not root"
     if ! getent passwd "$OWNER" >/dev/null; then
         useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "$OWNER" ||
             bail "cannot add $OWNER"
         lib_made_owner=1
     fi
-    if ! getent passwd "$AGENT" >/dev/null; then
-        stint setup --user "$AGENT" >/dev/null || bail "stint setup --user $AGENT failed"
-        lib_made_agent=1
-    fi
     # A checkout in a folder that the owner cannot enter: a copy of the programs serves.
     if ! P='' own test -x "$STINT_BIN/stint"; then
         folder_new
         cp -R "$STINT_BIN" "$FOLDER/bin"
         PATH=$FOLDER/bin:${PATH#*:} STINT_BIN=$FOLDER/bin
+    fi
+}
+lib_accounts() {
+    lib_owner
+    if ! getent passwd "$AGENT" >/dev/null; then
+        stint setup --user "$AGENT" >/dev/null || bail "stint setup --user $AGENT failed"
+        lib_made_agent=1
     fi
 }
 

@@ -85,6 +85,12 @@ for dev in null zero full random urandom ptmx; do
     [ -e /dev/$dev ] && { try write /dev/$dev; [ "$OUT" = ok ]; } || continue
     inside write /dev/$dev; is "$OUT" ok "/dev/$dev works without asking"
 done
+shm=/dev/shm/stint-guard-$$
+inside create "$shm"; is "$OUT" ok "/dev/shm: a segment can be made"
+both "/dev/shm: and opened by its name" write "$shm"
+only_outside "/dev/shm: whose there are is not seen" ok EACCES list /dev/shm
+inside mkdir "$shm.d"; inner=$OUT; try mkdir "$shm.d"; rmdir "$shm.d"; is "$OUT $inner" "ok EACCES" "/dev/shm: no folders"
+inside unlink "$shm"; is "$OUT" ok "/dev/shm: and deleted"
 guard --no-system --allow-read /usr --allow-read /lib --allow-read /lib64 --allow-read /etc -- "$T" write /dev/null
 is "$OUT" EACCES "--no-system grants no device"
 

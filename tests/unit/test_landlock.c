@@ -77,6 +77,7 @@ static void grants_by_hand(void **state)
 	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFDIR, abi), 0x77bf);
 	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFREG, abi), 0x4007);
 	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFCHR, abi), 0xc007);
+	assert_int_equal(landlock_access_for(GRANT_SHARED, S_IFDIR, abi), 0x4126);
 	assert_int_equal(landlock_access_for(GRANT_DEVICE, S_IFCHR, abi), 0xc006);
 	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFDIR, 1), 0x17bf);
 	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFDIR, LANDLOCK_ABI_KNOWN), 0x77bf);
