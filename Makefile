@@ -25,7 +25,6 @@ DEPS_CHECK := clang libclang-rt-dev libcmocka-dev acl git python3 shellcheck cpp
 # What tests/work/ runs in the guard.
 DEPS_WORK  := node:nodejs npm:npm java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless go:golang-go cargo:cargo gcc cmake \
               ninja-build ccache gdb strace python3-venv sqlite3 tmux
->>>>>>> e4f5329 (Grant segments in /dev/shm by name)
 DEPS_DEMO  := git acl
 
 Q := $(if $(V),,@)

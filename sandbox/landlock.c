@@ -75,6 +75,7 @@ const struct landlock_feature landlock_features[] = {
 	(READ_RIGHTS | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_REMOVE_DIR | LL_FS_REMOVE_FILE | LL_FS_MAKE_DIR |  \
 	 LL_FS_MAKE_REG | LL_FS_MAKE_SOCK | LL_FS_MAKE_FIFO | LL_FS_MAKE_SYM | LL_FS_REFER)
 #define SHARED_RIGHTS (LL_FS_READ_FILE | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_MAKE_REG | LL_FS_REMOVE_FILE)
+#define NO_EXECUTE(rights) ((rights) & ~LL_FS_EXECUTE)
 #define DEVICE_RIGHTS (LL_FS_READ_FILE | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_READ_DIR | LL_FS_IOCTL_DEV)
 
 static const uint64_t grant_rights[] = {
@@ -83,6 +84,9 @@ static const uint64_t grant_rights[] = {
 	[GRANT_WRITE] = WRITE_RIGHTS,
 	[GRANT_SHARED] = SHARED_RIGHTS,
 	[GRANT_DEVICE] = DEVICE_RIGHTS,
+	[GRANT_READ_DATA] = NO_EXECUTE(READ_RIGHTS),
+	[GRANT_WRITE_DATA] = NO_EXECUTE(WRITE_RIGHTS),
+	[GRANT_UNIX] = LL_FS_RESOLVE_UNIX,
 };
 
 /* Rights that something other than a folder can have. Source: ACCESS_FILE in security/landlock/fs.c. */
@@ -114,11 +118,36 @@ uint64_t landlock_access_for(enum landlock_grant grant, mode_t type, int abi)
 	mode_t fmt = type & S_IFMT;
 
 	/* A device that is named for writing is meant to be used: a terminal is nothing without ioctl. */
-	if (grant == GRANT_WRITE && fmt == S_IFCHR)
+	if ((grant == GRANT_WRITE || grant == GRANT_WRITE_DATA) && (fmt == S_IFCHR || fmt == S_IFBLK))
 		access |= LL_FS_IOCTL_DEV;
 	if (fmt != S_IFDIR)
 		access &= FILE_RIGHTS;
 	return access & landlock_rights_for(abi).fs;
+}
+
+static const char *const fs_names[] = {
+	"fs.execute",  "fs.write_file", "fs.read_file", "fs.read_dir",  "fs.remove_dir", "fs.remove_file",
+	"fs.make_char", "fs.make_dir",  "fs.make_reg",  "fs.make_sock", "fs.make_fifo",  "fs.make_block",
+	"fs.make_sym", "fs.refer",      "fs.truncate",  "fs.ioctl_dev", "fs.resolve_unix",
+};
+static const char *const net_names[] = {"net.bind_tcp", "net.connect_tcp", "net.bind_udp", "net.connect_send_udp"};
+static const char *const scope_names[] = {"scope.abstract_unix_socket", "scope.signal"};
+
+#define NAME_OF(table, bit) ((bit) < sizeof(table) / sizeof((table)[0]) ? (table)[bit] : NULL)
+
+const char *landlock_fs_name(unsigned int bit)
+{
+	return NAME_OF(fs_names, bit);
+}
+
+const char *landlock_net_name(unsigned int bit)
+{
+	return NAME_OF(net_names, bit);
+}
+
+const char *landlock_scope_name(unsigned int bit)
+{
+	return NAME_OF(scope_names, bit);
 }
 
 int landlock_begin(struct landlock *ret, int abi, struct landlock_rights handled, struct err *e)
@@ -146,27 +175,53 @@ static bool out_of_reach(int code)
 	return code == ENOENT || code == ENOTDIR || code == EACCES;
 }
 
-int landlock_add_path(const struct landlock *l, const char *path, enum landlock_grant grant, bool optional,
-                      struct err *e)
+int landlock_open(const char *path, bool optional, int *ret_fd, struct err *e)
 {
-	struct path_beneath_attr attr = {0, -1};
-	AUTO_FD fd = open(path, O_PATH | O_CLOEXEC);
-	struct stat st;
+	int fd = open(path, O_PATH | O_CLOEXEC);
 
-	if (fd < 0) {
-		if (optional && out_of_reach(errno))
-			return 1;
+	if (fd < 0 && optional && out_of_reach(errno))
+		return 1;
+	if (fd < 0)
 		return err_set(e, errno, "cannot grant %s: %s: name a path that exists", path, strerror(errno));
-	}
-	if (fstat(fd, &st) != 0)
-		return err_errno(e, errno, "cannot grant %s", path);
-	attr.parent_fd = fd;
-	attr.allowed_access = landlock_access_for(grant, st.st_mode, l->abi) & l->handled.fs;
-	if (attr.allowed_access == 0)
+	*ret_fd = fd;
+	return 0;
+}
+
+/* A grant that what the path leads to cannot have is a mistake of whoever named it. */
+static int check_fit(enum landlock_grant grant, mode_t type, const char *path, struct err *e)
+{
+	if (grant == GRANT_LIST && !S_ISDIR(type))
 		return err_set(e, ENOTDIR, "cannot grant listing of %s: it is not a folder", path);
+	if (grant == GRANT_UNIX && !S_ISDIR(type) && !S_ISSOCK(type))
+		return err_set(e, ENOTSOCK, "cannot grant connecting to %s: it is neither a socket nor a folder of sockets", path);
+	return 0;
+}
+
+int landlock_add_fd(const struct landlock *l, int fd, const char *path, enum landlock_grant grant, struct err *e)
+{
+	struct path_beneath_attr attr = {0, fd};
+	struct stat st;
+	int rc = fstat(fd, &st) == 0 ? 0 : err_errno(e, errno, "cannot grant %s", path);
+
+	if (rc == 0)
+		rc = check_fit(grant, st.st_mode, path, e);
+	if (rc != 0)
+		return rc;
+	attr.allowed_access = landlock_access_for(grant, st.st_mode, l->abi) & l->handled.fs;
+	if (attr.allowed_access == 0) /* a right that this kernel does not know, so it denies nothing */
+		return 0;
 	if (syscall(SYS_landlock_add_rule, l->fd, RULE_PATH_BENEATH, &attr, 0) != 0)
 		return err_errno(e, errno, "cannot grant %s: Landlock refuses the rule", path);
 	return 0;
+}
+
+int landlock_add_path(const struct landlock *l, const char *path, enum landlock_grant grant, bool optional,
+                      struct err *e)
+{
+	AUTO_FD fd = -1;
+	int rc = landlock_open(path, optional, &fd, e);
+
+	return rc == 0 ? landlock_add_fd(l, fd, path, grant, e) : rc;
 }
 
 int landlock_add_port(const struct landlock *l, uint64_t rights, uint16_t port, struct err *e)

@@ -53,7 +53,11 @@ enum landlock_grant {
 	GRANT_WRITE,  /* plus write, truncate, create, delete, rename; never device nodes */
 	GRANT_SHARED, /* files made, opened and deleted by name; no listing, no folders, no execute */
 	GRANT_DEVICE, /* read, write and ioctl of existing devices */
+	GRANT_READ_DATA,  /* GRANT_READ without execute */
+	GRANT_WRITE_DATA, /* GRANT_WRITE without execute */
+	GRANT_UNIX,       /* connect to UNIX sockets by path, at it or below it; nothing else */
 };
+#define GRANT_COUNT (GRANT_UNIX + 1)
 
 /* What a kernel below this ABI cannot enforce. */
 struct landlock_feature {
@@ -74,6 +78,12 @@ struct landlock_rights landlock_rights_for(int abi);
  * have are masked for everything else, because the kernel answers EINVAL to them. Pure. */
 uint64_t landlock_access_for(enum landlock_grant grant, mode_t type, int abi);
 
+/* The name of one right of the file system, network or scope by its bit, as the kernel's audit records have it
+ * ("fs.read_file"); NULL for a bit that stint does not handle. */
+const char *landlock_fs_name(unsigned int bit);
+const char *landlock_net_name(unsigned int bit);
+const char *landlock_scope_name(unsigned int bit);
+
 /* A ruleset in the making. Zeroed is not valid: use landlock_begin(). */
 struct landlock {
 	int fd; /* owned, -1 when none */
@@ -89,6 +99,12 @@ void landlock_done(struct landlock *l);
  * 0, or 1 when optional and it is missing or out of reach, or a negative errno naming the path. */
 int landlock_add_path(const struct landlock *l, const char *path, enum landlock_grant grant, bool optional,
                       struct err *e) MUST_CHECK;
+
+/* Opens (O_PATH) what `path` leads to, for a rule. 0 and *ret_fd; 1 when optional and it is missing or out of reach; or a
+ * negative errno naming the path. */
+int landlock_open(const char *path, bool optional, int *ret_fd, struct err *e) MUST_CHECK;
+/* Grants what fd (O_PATH will do) is open on; path is for messages. 0 or a negative errno. */
+int landlock_add_fd(const struct landlock *l, int fd, const char *path, enum landlock_grant grant, struct err *e) MUST_CHECK;
 
 /* Grants network rights on one port; rights that this ruleset does not handle are dropped. */
 int landlock_add_port(const struct landlock *l, uint64_t rights, uint16_t port, struct err *e) MUST_CHECK;

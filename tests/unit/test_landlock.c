@@ -54,7 +54,7 @@ static void directory_rights_only_on_directories(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < N_TYPES; i++)
-		for (int grant = GRANT_LIST; grant <= GRANT_DEVICE; grant++)
+		for (int grant = GRANT_LIST; grant < GRANT_COUNT; grant++)
 			for (int abi = 0; abi <= LANDLOCK_ABI_KNOWN; abi++) {
 				uint64_t a = landlock_access_for((enum landlock_grant)grant, types[i] | 0644, abi);
 
@@ -79,6 +79,18 @@ static void grants_by_hand(void **state)
 	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFCHR, abi), 0xc007);
 	assert_int_equal(landlock_access_for(GRANT_SHARED, S_IFDIR, abi), 0x4126);
 	assert_int_equal(landlock_access_for(GRANT_DEVICE, S_IFCHR, abi), 0xc006);
+	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFBLK, abi), 0xc007);
+	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFIFO, abi), 0x4007);
+	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFSOCK, abi), 0x4007);
+	assert_int_equal(landlock_access_for(GRANT_READ_DATA, S_IFDIR, abi), 0xc);
+	assert_int_equal(landlock_access_for(GRANT_READ_DATA, S_IFREG, abi), 0x4);
+	assert_int_equal(landlock_access_for(GRANT_WRITE_DATA, S_IFDIR, abi), 0x77be);
+	assert_int_equal(landlock_access_for(GRANT_WRITE_DATA, S_IFREG, abi), 0x4006);
+	assert_int_equal(landlock_access_for(GRANT_WRITE_DATA, S_IFCHR, abi), 0xc006);
+	for (size_t i = 0; i < N_TYPES; i++) {
+		assert_int_equal(landlock_access_for(GRANT_UNIX, types[i], 8), 0);
+		assert_int_equal(landlock_access_for(GRANT_UNIX, types[i], 9), 0x10000);
+	}
 	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFDIR, 1), 0x17bf);
 	assert_int_equal(landlock_access_for(GRANT_WRITE, S_IFDIR, LANDLOCK_ABI_KNOWN), 0x77bf);
 }
@@ -94,6 +106,22 @@ static void features_are_complete_and_ascending(void **state)
 		assert_non_null(f->lost);
 	}
 	assert_int_equal(n, LANDLOCK_ABI_KNOWN);
+}
+
+/* The kernel's audit names, by hand for the bits at either end. */
+static void names_of_rights(void **state)
+{
+	(void)state;
+	assert_string_equal(landlock_fs_name(0), "fs.execute");
+	assert_string_equal(landlock_fs_name(3), "fs.read_dir");
+	assert_string_equal(landlock_fs_name(13), "fs.refer");
+	assert_string_equal(landlock_fs_name(16), "fs.resolve_unix");
+	assert_null(landlock_fs_name(17));
+	assert_string_equal(landlock_net_name(1), "net.connect_tcp");
+	assert_string_equal(landlock_net_name(3), "net.connect_send_udp");
+	assert_null(landlock_net_name(4));
+	assert_string_equal(landlock_scope_name(1), "scope.signal");
+	assert_null(landlock_scope_name(2));
 }
 
 /* ---- a live domain, in a child */
@@ -228,6 +256,31 @@ static int check_write(const struct place *p)
 	                                                       : 0;
 }
 
+/* Without execute: the same, and a program there is not started. */
+static int exec_errno(const char *path)
+{
+	char *const argv[] = {(char *)(uintptr_t)path, NULL};
+
+	(void)execv(path, argv);
+	return errno;
+}
+
+static int check_read_data(const struct place *p)
+{
+	return check_read(p) != 0 ? check_read(p) : exec_errno(p->file) != EACCES ? 10 : 0;
+}
+
+static int check_write_data(const struct place *p)
+{
+	return check_write(p) != 0 ? check_write(p) : exec_errno(p->file) != EACCES ? 10 : 0;
+}
+
+/* The file's content is no program. */
+static int check_exec(const struct place *p)
+{
+	return exec_errno(p->file) == ENOEXEC ? 0 : 10;
+}
+
 static int check_list(const struct place *p)
 {
 	return open_errno(p->dir, O_RDONLY | O_DIRECTORY) != 0          ? 1
@@ -249,6 +302,11 @@ static void a_domain_holds(void **state)
 	assert_int_equal(in_domain(&p, GRANT_READ, check_read), 0);
 	assert_int_equal(in_domain(&p, GRANT_WRITE, check_write), 0);
 	assert_int_equal(in_domain(&p, GRANT_LIST, check_list), 0);
+	assert_int_equal(chmod(p.file, 0700), 0);
+	assert_int_equal(in_domain(&p, GRANT_READ, check_exec), 0);
+	assert_int_equal(in_domain(&p, GRANT_WRITE, check_exec), 0);
+	assert_int_equal(in_domain(&p, GRANT_READ_DATA, check_read_data), 0);
+	assert_int_equal(in_domain(&p, GRANT_WRITE_DATA, check_write_data), 0);
 	remove_place(&p);
 }
 
@@ -266,7 +324,7 @@ static void every_type_can_be_granted(void **state)
 	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", p.dir);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	assert_int_equal(landlock_begin(&l, abi, landlock_rights_for(abi), NULL), 0);
-	for (int grant = GRANT_READ; grant <= GRANT_DEVICE; grant++) {
+	for (int grant = GRANT_READ; grant < GRANT_UNIX; grant++) {
 		enum landlock_grant g = (enum landlock_grant)grant;
 
 		assert_int_equal(landlock_add_path(&l, p.file, g, false, NULL), 0);
@@ -292,6 +350,8 @@ static void missing_and_unfit_paths(void **state)
 	assert_non_null(strstr(e.msg, "/nonexistent/x"));
 	assert_int_equal(landlock_add_path(&l, "/nonexistent/x", GRANT_READ, true, &e), 1);
 	assert_int_equal(landlock_add_path(&l, "/dev/null", GRANT_LIST, false, &e), -ENOTDIR);
+	assert_int_equal(landlock_add_path(&l, "/dev/null", GRANT_UNIX, false, &e), -ENOTSOCK);
+	assert_int_equal(landlock_add_path(&l, "/dev", GRANT_UNIX, false, &e), 0);
 	assert_int_equal(landlock_add_port(&l, LL_NET_CONNECT_TCP, 443, &e), 0);
 	landlock_done(&l);
 	assert_int_equal(l.fd, -1);
@@ -305,6 +365,7 @@ int main(void)
 		cmocka_unit_test(directory_rights_only_on_directories),
 		cmocka_unit_test(grants_by_hand),
 		cmocka_unit_test(features_are_complete_and_ascending),
+		cmocka_unit_test(names_of_rights),
 		cmocka_unit_test(a_domain_holds),
 		cmocka_unit_test(every_type_can_be_granted),
 		cmocka_unit_test(missing_and_unfit_paths),
