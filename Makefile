@@ -66,7 +66,8 @@ PROFILE := sandbox/profile.c sandbox/profile_sets.c sandbox/profiles.c sandbox/s
 FRONT  := $(BASE) orchestrator/front_main.c
 # Everything that parses.
 COORD  := $(BASE) $(WIRE) $(filter-out orchestrator/front_main.c,$(wildcard orchestrator/*.c)) \
-          $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c sandbox/mnt.c $(PROFILE)
+          $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c sandbox/mnt.c $(PROFILE) \
+          sandbox/guard_options.c sandbox/guard_confine.c sandbox/seccomp.c # the supervisor reads the guard's command line
 COORD  := $(sort $(COORD))
 PROGRAMS := stint stint-coordinator stint-warden stint-guard
 
@@ -97,7 +98,7 @@ $(BUILD)/bin/stint: $(call objs,$(FRONT)) Makefile
 $(BUILD)/bin/stint-guard: $(GUARD_OBJ) Makefile
 $(BUILD)/bin/stint-warden: $(call objs,$(WARDEN))
 $(BUILD)/bin/stint-coordinator: LDLIBS += $(COORD_LIBS)
-$(BUILD)/bin/stint-coordinator: $(call objs,$(COORD))
+$(BUILD)/bin/stint-coordinator: $(call objs,$(COORD)) $(BUILD)/obj/gen/filter_data.o
 $(addprefix $(BUILD)/bin/,$(PROGRAMS)):
 	@mkdir -p $(@D)
 	@echo "  LD  $@"

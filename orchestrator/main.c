@@ -32,6 +32,7 @@ static const struct {
 	{"doctor", cmd_doctor, "stint doctor [-C DIR] [--json | --bundle FILE]"},
 	{"profile", cmd_profile, "stint profile list [--sets | --calls] | show PROFILE [--json] | compile PROFILE [--out FILE]"},
 	{"guard", cmd_guard, "stint guard [options] -- CMD [ARG…]"},
+	{"supervise", cmd_supervise, "stint guard --timeout D [options] -- CMD [ARG…]"},
 	{"restore", NULL, "sudo stint restore [-C DIR]"},
 };
 

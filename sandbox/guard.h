@@ -27,6 +27,17 @@ struct guard_ports {
 	unsigned int n;
 };
 
+/* What one execve cannot give: any of these asks for a supervisor. Words as they were given; it reads them. */
+struct guard_supervise {
+	const char *timeout;
+	const char *max_memory;
+	const char *max_procs;
+	const char *max_output;
+	const char *report;
+	const char *learn;
+	bool yes;
+};
+
 struct guard_options {
 	struct guard_path *paths;
 	size_t n_paths;
@@ -46,6 +57,8 @@ struct guard_options {
 	int probe_fd;
 	int result_fd;
 	int profile_fd;     /* a compiled profile: see filter_file.h */
+	int supervisor_fd;  /* the supervisor's socket: it has dealt with `supervise` */
+	struct guard_supervise supervise;
 	const char *prompt_file;
 	char **command;     /* NULL-terminated, points into argv; empty with probe_fd */
 };
@@ -60,7 +73,9 @@ void guard_options_done(struct guard_options *o);
  * -E2BIG or -EINVAL (a NUL byte) when the prompt does not fit in an argument. */
 int guard_expand(const struct guard_options *o, char ***ret, struct err *e) MUST_CHECK;
 
-/* Has the coordinator compile profile_file and start this program again; returns only when that fails. */
+/* True when an option needs a supervisor that is not there yet. */
+bool guard_wants_supervisor(const struct guard_options *o);
+/* Has the coordinator compile profile_file, or supervise, and start this program again; returns only when that fails. */
 int guard_compile(const struct guard_options *o, char **argv, struct err *e) MUST_CHECK;
 
 /* What is in force after guard_confine(). */

@@ -27,9 +27,12 @@ static const char usage[] =
 	"  --no-landlock  --no-scope                                      leave a layer out\n"
 	"  --min-abi N            refuse to start below Landlock ABI N    --quiet               no summary\n"
 	"  --prompt-fd N          text for {prompt} in CMD's words        --prompt-file PATH    text for {prompt_file}\n"
+	"  --timeout D            ends everything after D (90s, 5m)        --max-output SIZE    head and tail of longer output\n"
+	"  --max-memory SIZE      --max-procs N                           --report FILE        JSON: what was refused, usage\n"
+	"  --learn FILE           runs unconfined, writes the profile and the grants that it took; --yes: do not ask\n"
 	"  --error-fd N           why CMD did not start, in place of stderr\n"
 	"  --probe-fd N --result-fd M   try what the targets in N say instead of a command\n"
-	"Exit status: CMD's own; 125 confinement failed, 126 CMD cannot be executed, 127 CMD not found.\n";
+	"Exit status: CMD's own; 124 --timeout, 125 confinement failed, 126 CMD cannot be executed, 127 CMD not found.\n";
 
 /* Says why nothing was started; names in it may come from anywhere. An error descriptor that is not one must not
  * swallow the reason. */
@@ -110,7 +113,7 @@ int main(int argc, char **argv)
 
 	if (guard_parse(&o, argc, argv, &e) != 0)
 		status = give_up(&o, &e, RUN_UNCONFINED);
-	else if (o.profile_file != NULL && o.profile_fd < 0 && !o.help)
+	else if (!o.help && ((o.profile_file != NULL && o.profile_fd < 0) || guard_wants_supervisor(&o)))
 		status = guard_compile(&o, argv, &e) != 0 ? give_up(&o, &e, RUN_UNCONFINED) : 0;
 	else if (o.help)
 		status = fputs(usage, stdout) == EOF ? 1 : 0;

@@ -13,6 +13,7 @@ enum opt {
 	OPT_READ = 256, OPT_WRITE, OPT_LIST, OPT_OPTIONAL, OPT_CONNECT, OPT_BIND, OPT_NET, OPT_NO_SYSTEM, OPT_NO_LANDLOCK,
 	OPT_FILTER, OPT_PROFILE, OPT_PROFILE_FD, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE,
 	OPT_ERROR_FD, OPT_PROBE_FD, OPT_RESULT_FD, OPT_HELP,
+	OPT_TIMEOUT, OPT_MAX_MEMORY, OPT_MAX_PROCS, OPT_MAX_OUTPUT, OPT_REPORT, OPT_LEARN, OPT_YES, OPT_SUPERVISOR_FD,
 };
 
 static const struct option options[] = {
@@ -36,6 +37,14 @@ static const struct option options[] = {
 	{"error-fd", required_argument, NULL, OPT_ERROR_FD},
 	{"probe-fd", required_argument, NULL, OPT_PROBE_FD},
 	{"result-fd", required_argument, NULL, OPT_RESULT_FD},
+	{"timeout", required_argument, NULL, OPT_TIMEOUT},
+	{"max-memory", required_argument, NULL, OPT_MAX_MEMORY},
+	{"max-procs", required_argument, NULL, OPT_MAX_PROCS},
+	{"max-output", required_argument, NULL, OPT_MAX_OUTPUT},
+	{"report", required_argument, NULL, OPT_REPORT},
+	{"learn", required_argument, NULL, OPT_LEARN},
+	{"yes", no_argument, NULL, OPT_YES},
+	{"supervisor-fd", required_argument, NULL, OPT_SUPERVISOR_FD},
 	{"help", no_argument, NULL, OPT_HELP},
 	{NULL, 0, NULL, 0},
 };
@@ -157,6 +166,8 @@ static int set_number(struct guard_options *o, int opt, const char *arg, struct 
 		return parse_fd("probe-fd", arg, &o->probe_fd, e);
 	case OPT_PROFILE_FD:
 		return parse_fd("profile-fd", arg, &o->profile_fd, e);
+	case OPT_SUPERVISOR_FD:
+		return parse_fd("supervisor-fd", arg, &o->supervisor_fd, e);
 	default:
 		return parse_fd("result-fd", arg, &o->result_fd, e);
 	}
@@ -169,9 +180,34 @@ static void set_flag(struct guard_options *o, int opt)
 	             : opt == OPT_NO_LANDLOCK ? &o->no_landlock
 	             : opt == OPT_NO_SCOPE    ? &o->no_scope
 	             : opt == OPT_QUIET       ? &o->quiet
+	             : opt == OPT_YES         ? &o->supervise.yes
 	                                      : &o->help;
 
 	*flag = true;
+}
+
+/* False when the option is none of these. */
+static bool set_supervise(struct guard_supervise *s, int opt, const char *arg)
+{
+	const char **word = opt == OPT_TIMEOUT      ? &s->timeout
+	                    : opt == OPT_MAX_MEMORY ? &s->max_memory
+	                    : opt == OPT_MAX_PROCS  ? &s->max_procs
+	                    : opt == OPT_MAX_OUTPUT ? &s->max_output
+	                    : opt == OPT_REPORT     ? &s->report
+	                    : opt == OPT_LEARN      ? &s->learn
+	                                            : NULL;
+
+	if (word != NULL)
+		*word = arg;
+	return word != NULL;
+}
+
+bool guard_wants_supervisor(const struct guard_options *o)
+{
+	const struct guard_supervise *s = &o->supervise;
+
+	return o->supervisor_fd < 0 && (s->timeout != NULL || s->max_memory != NULL || s->max_procs != NULL ||
+	                                s->max_output != NULL || s->report != NULL || s->learn != NULL);
 }
 
 static int set_option(struct guard_options *o, int opt, char *arg, struct err *e)
@@ -193,6 +229,8 @@ static int set_option(struct guard_options *o, int opt, char *arg, struct err *e
 		o->prompt_file = arg;
 		return 0;
 	default:
+		if (arg != NULL && set_supervise(&o->supervise, opt, arg))
+			return 0;
 		if (arg != NULL)
 			return set_number(o, opt, arg, e);
 		set_flag(o, opt);
@@ -205,7 +243,7 @@ int guard_parse(struct guard_options *o, int argc, char **argv, struct err *e)
 	int opt;
 
 	*o = (struct guard_options){.filter = "agent", .min_abi = 1, .prompt_fd = -1, .error_fd = -1, .probe_fd = -1,
-	                            .result_fd = -1, .profile_fd = -1};
+	                            .result_fd = -1, .profile_fd = -1, .supervisor_fd = -1};
 	o->paths = calloc((size_t)argc + 1, sizeof(*o->paths));
 	if (o->paths == NULL)
 		return err_errno(e, ENOMEM, "cannot read the command line");

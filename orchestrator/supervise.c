@@ -1,0 +1,193 @@
+/* The supervisor's loop: see supervise.h. */
+#include "orchestrator/supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "orchestrator/config_value.h"
+#include "orchestrator/descendants.h"
+
+#define PROCESSES_MAX 1000000u
+#define OUTPUT_MIN 1024u
+
+struct loop {
+	struct keeper keeper;
+	int signal_fd;
+	struct supervise_end end;
+	bool over;
+};
+
+/* ---- what was asked for */
+
+static int read_size(const char *option, const char *word, uint64_t min, uint64_t *ret, struct err *e)
+{
+	uint64_t v = 0;
+
+	if (word == NULL)
+		return 0;
+	if (parse_size(word, &v) != 0 || v < min)
+		return err_set(e, EINVAL, "--%s %s: a size of %llu bytes or more is needed, as 64KiB, 512MiB, 4GiB", option, word,
+		               (unsigned long long)min);
+	*ret = v;
+	return 0;
+}
+
+static int read_count(const char *word, uint64_t *ret, struct err *e)
+{
+	char *end = NULL;
+	unsigned long long v;
+
+	if (word == NULL)
+		return 0;
+	errno = 0;
+	v = strtoull(word, &end, 10);
+	if (errno != 0 || word[0] < '0' || word[0] > '9' || *end != '\0' || v == 0 || v > PROCESSES_MAX)
+		return err_set(e, EINVAL, "--max-procs %s: a number from 1 to %u is needed", word, PROCESSES_MAX);
+	*ret = v;
+	return 0;
+}
+
+int supervise_read(const struct guard_supervise *words, struct supervise_wants *ret, struct err *e)
+{
+	struct supervise_wants w = {0};
+	int rc = 0;
+
+	if (words->timeout != NULL && parse_duration(words->timeout, &w.timeout_ms) != 0)
+		rc = err_set(e, EINVAL, "--timeout %s: a time of at most 30 days is needed, as 500ms, 90s, 5m, 1h30m", words->timeout);
+	if (rc == 0)
+		rc = read_size("max-memory", words->max_memory, 1u << 20, &w.memory, e);
+	if (rc == 0)
+		rc = read_size("max-output", words->max_output, OUTPUT_MIN, &w.output, e);
+	if (rc == 0)
+		rc = read_count(words->max_procs, &w.processes, e);
+	if (rc == 0)
+		*ret = w;
+	return rc;
+}
+
+/* ---- the command's process */
+
+static void become(void *cookie)
+{
+	const struct supervise_start *s = cookie;
+	const int keep[] = {s->o->prompt_fd, s->o->error_fd, s->o->probe_fd, s->o->result_fd, s->profile_fd};
+	struct err e = {0};
+
+	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++)
+		if (keep[i] > 2 && fcntl(keep[i], F_SETFD, 0) != 0)
+			_exit(RUN_UNCONFINED);
+	(void)execv(s->path, s->words);
+	(void)err_errno(&e, errno, "cannot start %s", s->path);
+	(void)log_err(&e, 0);
+	_exit(RUN_UNCONFINED);
+}
+
+/* ---- events */
+
+static int watch_signals(int *ret, struct err *e)
+{
+	static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	sigset_t set;
+	int fd;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		(void)sigaddset(&set, ends[i]);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return err_errno(e, errno, "cannot block signals");
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return err_errno(e, errno, "cannot watch signals");
+	*ret = fd;
+	return 0;
+}
+
+/* ^C and ^\ of the terminal go to the command as well: what they mean is its business, as in a shell. */
+static bool is_terminals(const struct signalfd_siginfo *i)
+{
+	return i->ssi_code == SI_KERNEL && (i->ssi_signo == SIGINT || i->ssi_signo == SIGQUIT);
+}
+
+static void on_signal(struct loop *l)
+{
+	struct signalfd_siginfo i;
+
+	while (read(l->signal_fd, &i, sizeof(i)) == (ssize_t)sizeof(i)) {
+		if (is_terminals(&i))
+			continue;
+		if (l->end.signal == 0)
+			l->end.signal = (int)i.ssi_signo;
+		keeper_tell(&l->keeper);
+	}
+}
+
+/* The keeper is gone without its last message: all that it kept is ours now. */
+static int replace_keeper(struct loop *l, struct err *e)
+{
+	int wstatus = 0;
+
+	l->end.lost_keeper = true;
+	l->end.why = KEEPER_TOLD;
+	return descendants_end(-1, 0, &wstatus, &l->end.last.ended, e);
+}
+
+static int on_keeper(struct loop *l, struct err *e)
+{
+	struct keeper_message m;
+	int rc = keeper_read(&l->keeper, &m);
+
+	if (rc == 1 && m.what == KEEPER_STARTED)
+		return 0;
+	l->over = true;
+	if (rc != 1)
+		return replace_keeper(l, e);
+	l->end.why = m.what;
+	l->end.last = m;
+	return m.msg[0] == '\0' ? 0 : err_set(e, EBUSY, "%s", m.msg);
+}
+
+static int watch(struct loop *l, struct err *e)
+{
+	int rc = 0;
+
+	while (rc == 0 && !l->over) {
+		struct pollfd p[] = {{.fd = l->keeper.status_fd, .events = POLLIN}, {.fd = l->signal_fd, .events = POLLIN}};
+
+		if (poll(p, sizeof(p) / sizeof(p[0]), -1) < 0 && errno != EINTR)
+			return err_errno(e, errno, "cannot supervise");
+		if (p[1].revents != 0)
+			on_signal(l);
+		if (p[0].revents != 0)
+			rc = on_keeper(l, e);
+	}
+	return rc;
+}
+
+int supervise_run(const struct supervise_start *start, const struct supervise_wants *w, struct supervise_end *ret, struct err *e)
+{
+	struct keeper_args a = {.timeout_ms = w->timeout_ms, .cgroup_fd = -1, .become = become,
+	                        .cookie = (void *)(uintptr_t)start};
+	struct loop l = {.signal_fd = -1};
+	int rc = keeper_start(&l.keeper, &a, e);
+
+	if (rc != 0)
+		return rc;
+	rc = watch_signals(&l.signal_fd, e);
+	if (rc == 0)
+		rc = watch(&l, e);
+	keeper_done(&l.keeper);
+	fd_close(&l.signal_fd);
+	*ret = l.end;
+	return rc;
+}

@@ -1,0 +1,42 @@
+/* Supervised mode of `stint guard`: what one execve cannot give. The supervisor starts a keeper (keeper.h), that the guard, and
+ * that becomes the command. Source: man/stint-guard.1, "Supervised mode". */
+#ifndef STINT_ORCHESTRATOR_SUPERVISE_H
+#define STINT_ORCHESTRATOR_SUPERVISE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "orchestrator/keeper.h"
+#include "sandbox/guard.h"
+
+/* What was asked for, as numbers; 0: not asked for. */
+struct supervise_wants {
+	uint64_t timeout_ms;
+	uint64_t memory;     /* bytes */
+	uint64_t processes;
+	uint64_t output;     /* bytes of each of stdout and stderr */
+};
+int supervise_read(const struct guard_supervise *words, struct supervise_wants *ret, struct err *e) MUST_CHECK;
+
+/* How to start the guard again. */
+struct supervise_start {
+	char **words;        /* its argv */
+	const char *path;    /* of stint-guard */
+	const struct guard_options *o;
+	int profile_fd;      /* compiled, or -1: the guard has it built in */
+};
+
+/* How it ended. */
+struct supervise_end {
+	enum keeper_what why;
+	int signal;          /* that told the supervisor to end, or 0 */
+	bool lost_keeper;    /* something ended the keeper first */
+	struct keeper_message last;
+};
+
+/* Runs the command to its end; every process of it is gone when this returns 0. */
+int supervise_run(const struct supervise_start *start, const struct supervise_wants *w, struct supervise_end *ret, struct err *e)
+	MUST_CHECK;
+
+#endif
