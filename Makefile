@@ -62,7 +62,7 @@ WARDEN := $(BASE) $(WIRE) sandbox/warden_main.c sandbox/warden_loop.c sandbox/pr
 GUARD  := $(BASE) sandbox/guard_main.c sandbox/guard_options.c sandbox/guard_prompt.c sandbox/guard_confine.c \
           sandbox/guard_summary.c sandbox/guard_compile.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c
 # Profiles and what compiles them: with libseccomp, so not the guard.
-PROFILE := sandbox/profile.c sandbox/profile_sets.c sandbox/profiles.c sandbox/sets.c
+PROFILE := sandbox/profile.c sandbox/profile_arch.c sandbox/profile_sets.c sandbox/profiles.c sandbox/sets.c
 FRONT  := $(BASE) orchestrator/front_main.c
 # Everything that parses.
 COORD  := $(BASE) $(WIRE) $(filter-out orchestrator/front_main.c,$(wildcard orchestrator/*.c)) \

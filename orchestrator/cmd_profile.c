@@ -18,11 +18,13 @@
 #include "sandbox/sets.h"
 
 static const char usage_line[] =
-	"usage: stint profile list [--sets | --calls] | show PROFILE [--json] | compile PROFILE [--out FILE]";
+	"usage: stint profile list [--sets | --calls] | show PROFILE [--json] | "
+	"compile PROFILE [--arch x86-64|arm64] [--out FILE]";
 
 struct options {
 	const char *profile;
 	const char *out;
+	enum profile_arch arch;
 	bool json, sets, calls;
 };
 
@@ -35,9 +37,11 @@ static int usage(const char *what, const char *word)
 static int parse(int argc, char **argv, bool wants_profile, struct options *o)
 {
 	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {"out", required_argument, NULL, 'o'},
-	                                      {"sets", no_argument, NULL, 's'}, {"calls", no_argument, NULL, 'c'}, {0}};
+	                                      {"sets", no_argument, NULL, 's'}, {"calls", no_argument, NULL, 'c'},
+	                                      {"arch", required_argument, NULL, 'a'}, {0}};
 	int opt;
 
+	o->arch = PROFILE_NATIVE;
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
 		switch (opt) {
@@ -45,6 +49,10 @@ static int parse(int argc, char **argv, bool wants_profile, struct options *o)
 		case 'o': o->out = optarg; break;
 		case 's': o->sets = true; break;
 		case 'c': o->calls = true; break;
+		case 'a':
+			if (!profile_arch_find(optarg, &o->arch))
+				return usage("--arch is x86-64 or arm64, not ", optarg);
+			break;
 		default: return usage("unknown or incomplete option ", argv[optind - 1]);
 		}
 	}
@@ -251,11 +259,12 @@ static int compile(int argc, char **argv)
 		return status;
 	if (profile_load(&p, o.profile, true, &e) != 0)
 		return log_err(&e, STOP_USAGE);
-	rc = profile_compile(&p, &made, &e);
+	rc = profile_compile_for(&p, o.arch, &made, &e);
 	if (rc == 0 && o.out != NULL)
 		rc = write_out(o.out, &made, &e);
 	if (rc == 0) {
-		show_f(&s, "%s: %u instructions\n", p.name, (unsigned int)made.n);
+		show_f(&s, "%s: %u instructions%s%s\n", p.name, (unsigned int)made.n, o.arch != PROFILE_NATIVE ? " for " : "",
+		       o.arch != PROFILE_NATIVE ? profile_arch_name(o.arch) : "");
 		if (o.out == NULL)
 			disassemble(&s, &made);
 		status = show_text(&s);

@@ -30,7 +30,8 @@ static const struct {
 	{"view", cmd_view, "stint view [-C DIR] [RUN] [--turn N] [--json]"},
 	{"setup", cmd_setup, "sudo stint setup [--user NAME] [--remove]"},
 	{"doctor", cmd_doctor, "stint doctor [-C DIR] [--json | --bundle FILE]"},
-	{"profile", cmd_profile, "stint profile list [--sets | --calls] | show PROFILE [--json] | compile PROFILE [--out FILE]"},
+	{"profile", cmd_profile, "stint profile list [--sets | --calls] | show PROFILE [--json]\n"
+	                         "       stint profile compile PROFILE [--arch x86-64|arm64] [--out FILE]"},
 	{"guard", cmd_guard, "stint guard [options] -- CMD [ARG…]"},
 	{"supervise", cmd_supervise, "stint guard --timeout D [options] -- CMD [ARG…]"},
 	{"restore", NULL, "sudo stint restore [-C DIR]"},

@@ -13,20 +13,21 @@
 #include "base/str.h"
 #include "orchestrator/profile_file.h"
 
-/* Values by name, so that a profile need not say 0x5412. */
+/* Values by name, so that a profile need not say 0x5412. HERE: another value on other architectures. */
+#define SAME(name) {#name, name, false}
+#define HERE(name) {#name, name, true}
 static const struct constant {
 	const char *name;
 	uint64_t value;
+	bool here;
 } constants[] = {
-	{"AF_UNIX", AF_UNIX}, {"AF_INET", AF_INET}, {"AF_INET6", AF_INET6}, {"AF_NETLINK", AF_NETLINK}, {"AF_PACKET", AF_PACKET},
-	{"AF_VSOCK", AF_VSOCK}, {"AF_ALG", AF_ALG}, {"SOCK_STREAM", SOCK_STREAM}, {"SOCK_DGRAM", SOCK_DGRAM}, {"SOCK_RAW", SOCK_RAW},
-	{"O_RDONLY", O_RDONLY}, {"O_WRONLY", O_WRONLY}, {"O_RDWR", O_RDWR}, {"O_ACCMODE", O_ACCMODE}, {"O_CREAT", O_CREAT},
-	{"O_TRUNC", O_TRUNC}, {"O_APPEND", O_APPEND}, {"O_DIRECTORY", O_DIRECTORY}, {"O_PATH", O_PATH}, {"O_TMPFILE", O_TMPFILE},
-	{"PROT_EXEC", PROT_EXEC}, {"PROT_WRITE", PROT_WRITE}, {"MAP_SHARED", MAP_SHARED}, {"MAP_ANONYMOUS", MAP_ANONYMOUS},
-	{"CLONE_THREAD", CLONE_THREAD}, {"CLONE_NEWUSER", CLONE_NEWUSER}, {"CLONE_NEWNS", CLONE_NEWNS},
-	{"CLONE_NEWPID", CLONE_NEWPID}, {"CLONE_NEWNET", CLONE_NEWNET}, {"CLONE_NEWIPC", CLONE_NEWIPC},
-	{"CLONE_NEWUTS", CLONE_NEWUTS}, {"TIOCSTI", TIOCSTI}, {"TIOCLINUX", 0x541c}, {"TCGETS", TCGETS},
-	{"TIOCGWINSZ", TIOCGWINSZ}, {"TIOCSETD", TIOCSETD}, {"FIONREAD", FIONREAD}, {"FIONBIO", FIONBIO}, {"FIOCLEX", FIOCLEX},
+	SAME(AF_UNIX), SAME(AF_INET), SAME(AF_INET6), SAME(AF_NETLINK), SAME(AF_PACKET), SAME(AF_VSOCK), SAME(AF_ALG),
+	SAME(SOCK_STREAM), SAME(SOCK_DGRAM), SAME(SOCK_RAW), SAME(O_RDONLY), SAME(O_WRONLY), SAME(O_RDWR), SAME(O_ACCMODE),
+	SAME(O_CREAT), SAME(O_TRUNC), SAME(O_APPEND), HERE(O_DIRECTORY), SAME(O_PATH), HERE(O_TMPFILE), SAME(PROT_EXEC),
+	SAME(PROT_WRITE), SAME(MAP_SHARED), SAME(MAP_ANONYMOUS), SAME(CLONE_THREAD), SAME(CLONE_NEWUSER), SAME(CLONE_NEWNS),
+	SAME(CLONE_NEWPID), SAME(CLONE_NEWNET), SAME(CLONE_NEWIPC), SAME(CLONE_NEWUTS), SAME(TIOCSTI),
+	{"TIOCLINUX", 0x541c, false}, SAME(TCGETS), SAME(TIOCGWINSZ), SAME(TIOCSETD), SAME(FIONREAD), SAME(FIONBIO),
+	SAME(FIOCLEX),
 };
 #define N_CONSTANTS (sizeof(constants) / sizeof(constants[0]))
 
@@ -39,8 +40,9 @@ struct rule {
 	bool has_arg, has_value, has_mask;
 };
 
-static int number(struct yaml_file *y, yaml_node_t *v, const char *what, uint64_t *ret, struct err *e)
+static int number(struct rule *r, yaml_node_t *v, const char *what, uint64_t *ret, struct err *e)
 {
+	struct yaml_file *y = r->y;
 	const char *names[N_CONSTANTS + 1];
 	const char *word = yaml_word(v);
 	char shown[YAML_SHOWN];
@@ -54,6 +56,7 @@ static int number(struct yaml_file *y, yaml_node_t *v, const char *what, uint64_
 		if (!str_eq(names[i], word))
 			continue;
 		*ret = constants[i].value;
+		r->cond.here = r->cond.here || constants[i].here;
 		return 0;
 	}
 	names[N_CONSTANTS] = NULL;
@@ -74,7 +77,7 @@ static int cond_pair(void *cookie, yaml_node_t *key, yaml_node_t *value, struct 
 	int rc;
 
 	if (str_eq(yaml_word(key), "arg")) {
-		rc = number(r->y, value, "arg", &n, e);
+		rc = number(r, value, "arg", &n, e);
 		if (rc == 0 && n >= PROFILE_CONDS)
 			return yaml_fail(r->y, value, e, "arg: a call has the arguments 0 to %d", PROFILE_CONDS - 1);
 		r->cond.arg = (uint8_t)n;
@@ -83,15 +86,15 @@ static int cond_pair(void *cookie, yaml_node_t *key, yaml_node_t *value, struct 
 	}
 	if (str_eq(yaml_word(key), "is")) {
 		r->has_value = true;
-		return number(r->y, value, "is", &r->cond.value, e);
+		return number(r, value, "is", &r->cond.value, e);
 	}
 	if (str_eq(yaml_word(key), "mask")) {
 		r->has_mask = true;
-		return number(r->y, value, "mask", &r->cond.mask, e);
+		return number(r, value, "mask", &r->cond.mask, e);
 	}
 	if (!str_eq(yaml_word(key), "bits"))
 		return yaml_fail_word(r->y, key, "key in a condition", names, e);
-	rc = number(r->y, value, "bits", &n, e);
+	rc = number(r, value, "bits", &n, e);
 	if (rc == 0 && n != 32 && n != 64)
 		return yaml_fail(r->y, value, e, "bits: 32 (what the kernel looks at of an int) or 64");
 	r->cond.wide = n == 64;

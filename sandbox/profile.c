@@ -12,7 +12,6 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "sandbox/sets.h"
 
 #define INSNS_BYTES (PROFILE_INSNS_MAX * sizeof(struct sock_filter))
 
@@ -51,57 +50,6 @@ const struct profile_row *profile_find(const struct profile *p, const char *call
 	return NULL;
 }
 
-/* ---- names */
-
-int profile_call_number(const char *call)
-{
-	int nr = seccomp_syscall_resolve_name(call);
-
-	if (nr >= 0)
-		return nr;
-	if (nr != __NR_SCMP_ERROR) /* known elsewhere: libseccomp's negative pseudo number */
-		return -1;
-	for (const struct sys_number *n = sys_numbers; n->name != NULL; n++)
-		if (str_eq(n->name, call))
-			return n->number;
-	return -2;
-}
-
-void profile_call_name(int nr, char ret[PROFILE_CALL_MAX])
-{
-	char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, nr);
-	const char *found = name;
-
-	for (const struct sys_number *n = sys_numbers; found == NULL && n->name != NULL; n++)
-		if (n->number == nr)
-			found = n->name;
-	(void)snprintf(ret, PROFILE_CALL_MAX, "%s", found != NULL ? found : "");
-	free(name);
-}
-
-bool profile_nearest_call(const char *call, char ret[PROFILE_CALL_MAX])
-{
-	static const size_t width = PROFILE_CALL_MAX;
-	AUTO_FREE char *names = calloc(PROFILE_NUMBERS, width);
-	AUTO_FREE const char **list = calloc(PROFILE_NUMBERS + 1, sizeof(*list));
-	const char *near = NULL;
-	size_t n = 0;
-
-	for (int nr = 0; names != NULL && list != NULL && nr < PROFILE_NUMBERS; nr++) {
-		char *name = names + (size_t)nr * width;
-
-		profile_call_name(nr, name);
-		if (name[0] != '\0')
-			list[n++] = name;
-	}
-	if (n > 0)
-		near = str_nearest(call, list);
-	if (near == NULL)
-		return false;
-	(void)snprintf(ret, width, "%s", near);
-	return true;
-}
-
 /* ---- compiling */
 
 static uint32_t action_of(enum profile_action action, uint16_t error)
@@ -129,10 +77,11 @@ static bool always(const struct profile *p, const struct profile_row *row)
 	return false;
 }
 
-static int add_rule(scmp_filter_ctx ctx, const struct profile *p, const struct profile_row *row, struct err *e)
+static int add_rule(scmp_filter_ctx ctx, const struct profile *p, enum profile_arch arch, const struct profile_row *row,
+                    struct err *e)
 {
 	struct scmp_arg_cmp cmp[PROFILE_CONDS];
-	int nr = profile_call_number(row->call);
+	int nr = profile_call_number_on(arch, row->call);
 	int rc;
 
 	if (nr == -2)
@@ -143,6 +92,9 @@ static int add_rule(scmp_filter_ctx ctx, const struct profile *p, const struct p
 		const struct profile_cond *c = &row->cond[i];
 		uint64_t mask = c->wide ? c->mask : c->mask & UINT32_MAX;
 
+		if (c->here && arch != PROFILE_NATIVE)
+			return err_set(e, EINVAL, "profile %s: %s: %s: a constant has another value on %s: write the number", p->name,
+			               row->from, row->call, profile_arch_name(arch));
 		cmp[i] = (struct scmp_arg_cmp){c->arg, SCMP_CMP_MASKED_EQ, mask, c->value & mask};
 	}
 	rc = seccomp_rule_add_array(ctx, action_of(row->action, row->error), nr, row->n_cond, cmp);
@@ -174,8 +126,9 @@ static int export(scmp_filter_ctx ctx, const struct profile *p, struct buf *ret,
 	return err_errno(e, -rc, "profile %s: cannot compile", p->name);
 }
 
-/* One half: what refuses, or what allows. */
-static int compile(const struct profile *p, bool allow, struct buf *ret, struct err *e)
+/* One half: what refuses, or what allows. For another architecture this one's program is made, with that one's numbers: libseccomp
+ * would translate numbers by name, and does not know the names of all of them. */
+static int compile(const struct profile *p, enum profile_arch arch, bool allow, struct buf *ret, struct err *e)
 {
 	uint32_t otherwise = allow ? action_of(p->otherwise, p->otherwise_error) : SCMP_ACT_ALLOW;
 	scmp_filter_ctx ctx = seccomp_init(otherwise);
@@ -187,7 +140,7 @@ static int compile(const struct profile *p, bool allow, struct buf *ret, struct 
 		rc = err_set(e, ENOSYS, "libseccomp refuses an attribute: version 2.5 or newer is needed");
 	for (size_t i = 0; rc == 0 && i < p->n; i++)
 		if ((p->row[i].action == PROFILE_ALLOW) == allow)
-			rc = add_rule(ctx, p, &p->row[i], e);
+			rc = add_rule(ctx, p, arch, &p->row[i], e);
 	if (rc == 0)
 		rc = export(ctx, p, ret, e);
 	if (ctx != NULL)
@@ -204,8 +157,9 @@ static void chain(struct sock_filter *insn, size_t n_first)
 			insn[i] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)(n_first - i - 1));
 }
 
-int profile_compile(const struct profile *p, struct profile_program *ret, struct err *e)
+int profile_compile_for(const struct profile *p, enum profile_arch arch, struct profile_program *ret, struct err *e)
 {
+	struct profile_program made;
 	AUTO_BUF struct buf b = {0};
 	size_t first;
 	int rc;
@@ -213,17 +167,28 @@ int profile_compile(const struct profile *p, struct profile_program *ret, struct
 	/* What the machine that runs the command supports is its business, not that of the one that compiles. */
 	if (seccomp_api_set(5) != 0)
 		return err_set(e, ENOSYS, "libseccomp is older than 2.5: install a newer one");
-	rc = compile(p, false, &b, e);
+	rc = compile(p, arch, false, &b, e);
 	first = b.len / sizeof(struct sock_filter);
 	if (rc == 0)
-		rc = compile(p, true, &b, e);
+		rc = compile(p, arch, true, &b, e);
 	if (rc != 0)
 		return rc;
-	ret->insn = (struct sock_filter *)(void *)b.data;
-	ret->n = (unsigned short)(b.len / sizeof(struct sock_filter));
-	chain(ret->insn, first);
+	made.insn = (struct sock_filter *)(void *)b.data;
+	made.n = (unsigned short)(b.len / sizeof(struct sock_filter));
 	b = (struct buf){0};
+	chain(made.insn, first);
+	rc = profile_retarget(&made, arch, e);
+	if (rc != 0) {
+		profile_program_done(&made);
+		return err_wrap(e, "profile %s", p->name);
+	}
+	*ret = made;
 	return 0;
+}
+
+int profile_compile(const struct profile *p, struct profile_program *ret, struct err *e)
+{
+	return profile_compile_for(p, PROFILE_NATIVE, ret, e);
 }
 
 void profile_program_done(struct profile_program *p)

@@ -21,6 +21,14 @@
 #define PROFILE_NUMBERS 1024     /* above every system call's number */
 #define PROFILE_INSNS_MAX 4096   /* what the kernel takes in one program */
 
+/* What programs can be made for. */
+enum profile_arch { PROFILE_X86_64, PROFILE_ARM64 };
+#if defined(__x86_64__)
+#define PROFILE_NATIVE PROFILE_X86_64
+#else /* a third kind of machine is refused when something is compiled */
+#define PROFILE_NATIVE PROFILE_ARM64
+#endif
+
 enum profile_action { PROFILE_ALLOW, PROFILE_ERRNO, PROFILE_KILL, PROFILE_NOTIFY };
 
 /* (argument & mask) == value. Not wide: the low 32 bits, all that the kernel looks at of an int argument, so that bits set above
@@ -28,6 +36,7 @@ enum profile_action { PROFILE_ALLOW, PROFILE_ERRNO, PROFILE_KILL, PROFILE_NOTIFY
 struct profile_cond {
 	uint8_t arg;
 	bool wide;
+	bool here; /* mask or value came from a constant that has another value on other architectures */
 	uint64_t mask;
 	uint64_t value;
 };
@@ -74,8 +83,13 @@ int profile_add_refused(struct profile *p, unsigned int only, const char *from, 
 /* The first row with this call in p (or from index `at` on), or NULL. */
 const struct profile_row *profile_find(const struct profile *p, const char *call, size_t at);
 
+/* "x86-64" or "arm64" (also the kernel's words for them); false for anything else. */
+bool profile_arch_find(const char *word, enum profile_arch *ret);
+const char *profile_arch_name(enum profile_arch arch);
+
 /* The call's number here, -1 when this architecture lacks it, -2 when nobody knows it. */
 int profile_call_number(const char *call);
+int profile_call_number_on(enum profile_arch arch, const char *call);
 /* Name of a number here, "" when it has none. ret: PROFILE_CALL_MAX bytes. */
 void profile_call_name(int nr, char ret[PROFILE_CALL_MAX]);
 /* The known call nearest to a misspelt one, in ret; false when none is near. */
@@ -84,6 +98,9 @@ bool profile_nearest_call(const char *call, char ret[PROFILE_CALL_MAX]);
 /* Compiles for the native architecture; a foreign entry (int 0x80, x32) ends the process. Calls that this architecture
  * lacks are left out. Release with profile_program_done(). */
 int profile_compile(const struct profile *p, struct profile_program *ret, struct err *e) MUST_CHECK;
+int profile_compile_for(const struct profile *p, enum profile_arch arch, struct profile_program *ret, struct err *e) MUST_CHECK;
+/* Part of it: a program of this architecture, but with the numbers of another, becomes one for that. */
+int profile_retarget(struct profile_program *p, enum profile_arch arch, struct err *e) MUST_CHECK;
 void profile_program_done(struct profile_program *p);
 
 #endif

@@ -74,6 +74,16 @@ is "$(python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["name"], d
     "mine ENOSYS [[{'arg': 1, 'bits': 32, 'mask': '0xffffffff', 'is': '0xa'}]]" "is one object"
 exits 0 "compile to a file" stint profile compile ./mine.yaml --out bpf
 is "$(($(stat -c %s bpf) % 8)) $(awk '/instructions/ {n += $2} END {print n}' <<<"$OUT")" "0 $(($(stat -c %s bpf) / 8))" "whole instructions of 8 bytes"
+native=$(uname -m) other=arm64 load=0xc00000b7
+[ "$native" = x86_64 ] || other=x86-64 load=0xc000003e
+exits 0 "compile for the other architecture" stint profile compile ./mine.yaml --arch "$other"
+like "$OUT" "^mine: [0-9]+ instructions for $other"$'\n' "says so"
+is "$(grep -c "== $load:" <<<"$OUT") $(grep -cE '== 0x(c000003e|c00000b7):' <<<"$OUT")" "2 2" "its two halves ask for that one only"
+stint profile compile ./mine.yaml >native.txt
+exits 0 "this architecture by its name" stint profile compile ./mine.yaml --arch "$native"
+is "$OUT" "$(cat native.txt)" "is what is compiled unless told"
+exits 2 "an architecture that is none" stint profile compile ./mine.yaml --arch vax
+like "$ERR" 'x86-64 or arm64, not vax' "is named"
 printf 'extends: strict\nallow: [socket]\n' >ports.yaml
 exits 0 "a profile and a port go together" stint guard --quiet --allow-connect 443 --profile ./mine.yaml -- python3 -c 'import socket; socket.socket()'
 run stint guard --quiet --profile ./mine.yaml -- python3 -c 'import socket; socket.socket()'
