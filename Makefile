@@ -67,7 +67,7 @@ FRONT  := $(BASE) orchestrator/front_main.c
 # Everything that parses.
 COORD  := $(BASE) $(WIRE) $(filter-out orchestrator/front_main.c,$(wildcard orchestrator/*.c)) \
           $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c sandbox/mnt.c $(PROFILE) \
-          sandbox/guard_options.c sandbox/guard_confine.c sandbox/seccomp.c # the supervisor reads the guard's command line
+          sandbox/guard_options.c sandbox/guard_confine.c sandbox/seccomp.c sandbox/cgroup.c # the supervisor reads the guard's command line
 COORD  := $(sort $(COORD))
 PROGRAMS := stint stint-coordinator stint-warden stint-guard
 

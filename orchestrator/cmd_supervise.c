@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +29,11 @@ struct supervised {
 	char supervisor_fd[16];
 	char profile_fd[16];
 	int profile;      /* owned, -1: built in */
+	int socket[2];    /* owned: ours, the guard's */
 	char **words;     /* owned */
+	struct supervise_limits limits;
+	struct output output; /* with wants.output */
+	int signal;       /* that told us to end, or 0 */
 };
 
 static int fail(const struct err *e)
@@ -45,7 +50,7 @@ static int make_words(struct supervised *s, int argc, char **argv, struct err *e
 	s->words = calloc((size_t)argc + OWN_WORDS + 1, sizeof(*s->words));
 	if (s->words == NULL)
 		return err_errno(e, ENOMEM, "cannot supervise");
-	(void)snprintf(s->supervisor_fd, sizeof(s->supervisor_fd), "%d", 2);
+	(void)snprintf(s->supervisor_fd, sizeof(s->supervisor_fd), "%d", s->socket[1]);
 	(void)snprintf(s->profile_fd, sizeof(s->profile_fd), "%d", s->profile);
 	s->words[n++] = (char *)(uintptr_t)"stint-guard";
 	s->words[n++] = (char *)(uintptr_t)"--supervisor-fd";
@@ -75,7 +80,40 @@ static int prepare(struct supervised *s, int argc, char **argv, struct err *e)
 		if (s->profile < 0)
 			return s->profile;
 	}
-	return make_words(s, argc, argv, e);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->socket) != 0)
+		return err_errno(e, errno, "cannot supervise");
+	rc = supervise_limits_open(&s->limits, s->wants.memory, s->wants.processes, e);
+	if (rc == 0 && s->wants.output > 0)
+		rc = output_open(&s->output, s->wants.output, e);
+	return rc == 0 ? make_words(s, argc, argv, e) : rc;
+}
+
+static void release(struct supervised *s)
+{
+	free(s->words);
+	fd_close(&s->profile);
+	fd_close(&s->socket[0]);
+	fd_close(&s->socket[1]);
+	if (s->wants.output > 0)
+		output_done(&s->output);
+	supervise_limits_close(&s->limits);
+	guard_options_done(&s->o);
+}
+
+static void say(void *cookie, const char *line)
+{
+	const struct supervised *s = cookie;
+
+	if (!s->o.quiet)
+		log_note("guard: %s", line);
+}
+
+static void say_limits(struct supervised *s)
+{
+	AUTO_BUF struct buf b = {0};
+
+	if (supervise_limits_say(&s->limits, &b) == 0 && b.len > 0)
+		say(s, buf_str(&b));
 }
 
 /* What people are told of the end, one line. */
@@ -94,20 +132,23 @@ static void tell(const struct supervised *s, const struct supervise_end *end)
 		         end->last.ended == 1 ? "has" : "have");
 }
 
+/* As whoever sent the signal expects. */
+static int die_of(int sig)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, sig);
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	return 128 + sig;
+}
+
 static int status_of(const struct supervise_end *end)
 {
 	int w = end->last.wstatus;
 
-	if (end->signal != 0) {
-		(void)signal(end->signal, SIG_DFL);
-		sigset_t set;
-
-		(void)sigemptyset(&set);
-		(void)sigaddset(&set, end->signal);
-		(void)raise(end->signal);
-		(void)sigprocmask(SIG_UNBLOCK, &set, NULL); /* ends here, as whoever sent it expects */
-		return 128 + end->signal;
-	}
 	if (end->why == KEEPER_DEADLINE)
 		return RUN_DEADLINE;
 	if (end->lost_keeper)
@@ -117,20 +158,26 @@ static int status_of(const struct supervise_end *end)
 
 static int run(struct supervised *s)
 {
-	struct supervise_start start = {.words = s->words, .path = s->path, .o = &s->o, .profile_fd = s->profile};
+	struct supervise what = {.words = s->words, .path = s->path, .o = &s->o, .profile_fd = s->profile, .guard_fd = s->socket[1],
+	                         .timeout_ms = s->wants.timeout_ms, .limits = &s->limits,
+	                         .output = s->wants.output > 0 ? &s->output : NULL, .tell = say, .cookie = s};
 	struct supervise_end end = {0};
 	struct err e = {0};
-	int rc = supervise_run(&start, &s->wants, &end, &e);
+	int rc;
+
+	say_limits(s);
+	rc = supervise_run(&what, &end, &e);
 
 	if (rc != 0)
 		(void)log_err(&e, RUN_UNCONFINED);
 	tell(s, &end);
+	s->signal = end.signal;
 	return rc != 0 && end.why == KEEPER_ENDED ? RUN_UNCONFINED : status_of(&end);
 }
 
 int cmd_supervise(struct cmd *c, int argc, char **argv)
 {
-	struct supervised s = {.profile = -1};
+	struct supervised s = {.profile = -1, .socket = {-1, -1}, .limits = {.cg = {.fd = -1}}, .output = OUTPUT_NONE};
 	struct err e = {0};
 	int status;
 
@@ -140,8 +187,6 @@ int cmd_supervise(struct cmd *c, int argc, char **argv)
 		return RUN_UNCONFINED;
 	}
 	status = prepare(&s, argc, argv, &e) != 0 ? fail(&e) : run(&s);
-	free(s.words);
-	fd_close(&s.profile);
-	guard_options_done(&s.o);
-	return status;
+	release(&s);
+	return s.signal != 0 ? die_of(s.signal) : status;
 }

@@ -18,6 +18,7 @@
 #include "base/exit.h"
 #include "base/fd.h"
 #include "orchestrator/descendants.h"
+#include "sandbox/cgroup.h"
 
 struct keeping {
 	const struct keeper_args *a;
@@ -124,10 +125,22 @@ static enum keeper_what watch(struct keeping *k)
 	}
 }
 
+/* The supervisor has read what the cgroup counted when it closes the pipe. */
+static void await_end(const struct keeping *k)
+{
+	char told;
+	ssize_t n;
+
+	do
+		n = read(k->life_fd, &told, 1);
+	while (n > 0 || (n < 0 && errno == EINTR));
+}
+
 _Noreturn static void keeper_main(struct keeping *k, const sigset_t *mask)
 {
 	struct err e = {0};
 	pid_t self = getpid();
+	int cgroup_fd = k->a->cgroup_fd;
 
 	k->start_ms = now_ms();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 || watch_children(&k->signal_fd) != 0)
@@ -145,6 +158,8 @@ _Noreturn static void keeper_main(struct keeping *k, const sigset_t *mask)
 	k->m.wall_ms = now_ms() - k->start_ms;
 	(void)getrusage(RUSAGE_CHILDREN, &k->m.usage);
 	(void)!fd_write_all(k->status_fd, &k->m, sizeof(k->m));
+	await_end(k);
+	cgroup_remove(&cgroup_fd, k->a->cgroup_name);
 	_exit(0);
 }
 

@@ -12,6 +12,7 @@
 struct keeper_args {
 	uint64_t timeout_ms;           /* 0: no deadline */
 	int cgroup_fd;                 /* holds the command, borrowed; -1: none */
+	const char *cgroup_name;       /* it is removed after the end, when the supervisor has read it or is gone */
 	void (*become)(void *cookie);  /* runs in the command's process: becomes it or ends; signals are as they were for the caller */
 	void *cookie;
 };

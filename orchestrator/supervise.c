@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -21,10 +22,12 @@
 #define OUTPUT_MIN 1024u
 
 struct loop {
+	const struct supervise *s;
 	struct keeper keeper;
 	int signal_fd;
 	struct supervise_end end;
 	bool over;
+	bool told[2]; /* that stdout, stderr is being cut */
 };
 
 /* ---- what was asked for */
@@ -77,17 +80,28 @@ int supervise_read(const struct guard_supervise *words, struct supervise_wants *
 
 /* ---- the command's process */
 
+static int enter(const struct supervise *s, struct err *e)
+{
+	const int keep[] = {s->o->prompt_fd, s->o->error_fd, s->o->probe_fd, s->o->result_fd, s->profile_fd, s->guard_fd};
+	int rc = supervise_limits_enter(s->limits, e);
+
+	for (size_t i = 0; rc == 0 && i < sizeof(keep) / sizeof(keep[0]); i++)
+		if (keep[i] > 2 && fcntl(keep[i], F_SETFD, 0) != 0)
+			rc = err_errno(e, errno, "cannot hand descriptor %d over", keep[i]);
+	if (rc == 0 && s->output != NULL && output_enter(s->output) != 0)
+		rc = err_errno(e, errno, "cannot limit the output");
+	return rc;
+}
+
 static void become(void *cookie)
 {
-	const struct supervise_start *s = cookie;
-	const int keep[] = {s->o->prompt_fd, s->o->error_fd, s->o->probe_fd, s->o->result_fd, s->profile_fd};
+	const struct supervise *s = cookie;
 	struct err e = {0};
 
-	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++)
-		if (keep[i] > 2 && fcntl(keep[i], F_SETFD, 0) != 0)
-			_exit(RUN_UNCONFINED);
-	(void)execv(s->path, s->words);
-	(void)err_errno(&e, errno, "cannot start %s", s->path);
+	if (enter(s, &e) == 0) {
+		(void)execv(s->path, s->words);
+		(void)err_errno(&e, errno, "cannot start %s", s->path);
+	}
 	(void)log_err(&e, 0);
 	_exit(RUN_UNCONFINED);
 }
@@ -139,7 +153,7 @@ static int replace_keeper(struct loop *l, struct err *e)
 
 	l->end.lost_keeper = true;
 	l->end.why = KEEPER_TOLD;
-	return descendants_end(-1, 0, &wstatus, &l->end.last.ended, e);
+	return descendants_end(l->s->limits->cg.fd, 0, &wstatus, &l->end.last.ended, e);
 }
 
 static int on_keeper(struct loop *l, struct err *e)
@@ -157,37 +171,77 @@ static int on_keeper(struct loop *l, struct err *e)
 	return m.msg[0] == '\0' ? 0 : err_set(e, EBUSY, "%s", m.msg);
 }
 
-static int watch(struct loop *l, struct err *e)
+/* Said once, when it begins. */
+static void tell_cut(struct loop *l)
 {
+	char line[128];
+
+	for (int i = 0; l->s->output != NULL && i < 2; i++) {
+		if (l->told[i] || !output_cut(&l->s->output->stream[i]))
+			continue;
+		l->told[i] = true;
+		(void)snprintf(line, sizeof(line), "std%s is over its limit: its end follows when the command is done",
+		               i == 0 ? "out" : "err");
+		l->s->tell(l->s->cookie, line);
+	}
+}
+
+enum { POLL_KEEPER, POLL_SIGNAL, POLL_OUTPUT, N_POLLS = POLL_OUTPUT + OUTPUT_POLLS };
+
+static int step(struct loop *l, struct err *e)
+{
+	struct pollfd p[N_POLLS] = {{.fd = l->over ? -1 : l->keeper.status_fd, .events = POLLIN},
+	                            {.fd = l->signal_fd, .events = POLLIN}};
+	size_t n = l->s->output != NULL ? N_POLLS : POLL_OUTPUT;
 	int rc = 0;
 
-	while (rc == 0 && !l->over) {
-		struct pollfd p[] = {{.fd = l->keeper.status_fd, .events = POLLIN}, {.fd = l->signal_fd, .events = POLLIN}};
-
-		if (poll(p, sizeof(p) / sizeof(p[0]), -1) < 0 && errno != EINTR)
-			return err_errno(e, errno, "cannot supervise");
-		if (p[1].revents != 0)
-			on_signal(l);
-		if (p[0].revents != 0)
-			rc = on_keeper(l, e);
-	}
+	if (l->s->output != NULL)
+		output_poll(l->s->output, p + POLL_OUTPUT);
+	if (poll(p, n, -1) < 0)
+		return errno == EINTR ? 0 : err_errno(e, errno, "cannot supervise");
+	if (p[POLL_SIGNAL].revents != 0)
+		on_signal(l);
+	if (l->s->output != NULL && output_move(l->s->output, p + POLL_OUTPUT) != 0)
+		return err_errno(e, ENOMEM, "cannot pass the output on");
+	tell_cut(l);
+	if (p[POLL_KEEPER].revents != 0)
+		rc = on_keeper(l, e);
 	return rc;
 }
 
-int supervise_run(const struct supervise_start *start, const struct supervise_wants *w, struct supervise_end *ret, struct err *e)
+/* Writes what is left of the output; a signal means that nobody wants it. */
+static int finish_output(struct loop *l, struct err *e)
 {
-	struct keeper_args a = {.timeout_ms = w->timeout_ms, .cgroup_fd = -1, .become = become,
-	                        .cookie = (void *)(uintptr_t)start};
-	struct loop l = {.signal_fd = -1};
+	int rc = 0;
+
+	if (l->s->output == NULL)
+		return 0;
+	if (output_end(l->s->output) != 0)
+		return err_errno(e, ENOMEM, "cannot pass the output on");
+	while (rc == 0 && l->end.signal == 0 && output_left(l->s->output))
+		rc = step(l, e);
+	return rc;
+}
+
+int supervise_run(const struct supervise *s, struct supervise_end *ret, struct err *e)
+{
+	struct keeper_args a = {.timeout_ms = s->timeout_ms, .cgroup_fd = s->limits->cg.fd, .cgroup_name = s->limits->name,
+	                        .become = become, .cookie = (void *)(uintptr_t)s};
+	struct loop l = {.s = s, .signal_fd = -1};
 	int rc = keeper_start(&l.keeper, &a, e);
 
 	if (rc != 0)
 		return rc;
+	if (s->output != NULL)
+		output_given(s->output);
 	rc = watch_signals(&l.signal_fd, e);
+	while (rc == 0 && !l.over)
+		rc = step(&l, e);
 	if (rc == 0)
-		rc = watch(&l, e);
+		rc = finish_output(&l, e);
+	*ret = l.end;
+	ret->counted = supervise_limits_counts(s->limits, &ret->counts);
 	keeper_done(&l.keeper);
 	fd_close(&l.signal_fd);
-	*ret = l.end;
 	return rc;
 }

@@ -8,6 +8,8 @@
 
 #include "base/err.h"
 #include "orchestrator/keeper.h"
+#include "orchestrator/supervise_limits.h"
+#include "orchestrator/supervise_output.h"
 #include "sandbox/guard.h"
 
 /* What was asked for, as numbers; 0: not asked for. */
@@ -19,12 +21,18 @@ struct supervise_wants {
 };
 int supervise_read(const struct guard_supervise *words, struct supervise_wants *ret, struct err *e) MUST_CHECK;
 
-/* How to start the guard again. */
-struct supervise_start {
-	char **words;        /* its argv */
+/* What to run, and what to do meanwhile. All borrowed. */
+struct supervise {
+	char **words;        /* the guard's argv */
 	const char *path;    /* of stint-guard */
 	const struct guard_options *o;
 	int profile_fd;      /* compiled, or -1: the guard has it built in */
+	int guard_fd;        /* the guard's end of its socket */
+	uint64_t timeout_ms;
+	const struct supervise_limits *limits;
+	struct output *output; /* NULL: not limited */
+	void (*tell)(void *cookie, const char *line); /* a line for people, while the command runs */
+	void *cookie;
 };
 
 /* How it ended. */
@@ -33,10 +41,12 @@ struct supervise_end {
 	int signal;          /* that told the supervisor to end, or 0 */
 	bool lost_keeper;    /* something ended the keeper first */
 	struct keeper_message last;
+	bool counted;        /* by the cgroup */
+	struct supervise_counts counts;
 };
 
-/* Runs the command to its end; every process of it is gone when this returns 0. */
-int supervise_run(const struct supervise_start *start, const struct supervise_wants *w, struct supervise_end *ret, struct err *e)
-	MUST_CHECK;
+/* Runs the command to its end; every process of it is gone when this returns 0. Signals that end a program are blocked from here
+ * on. */
+int supervise_run(const struct supervise *s, struct supervise_end *ret, struct err *e) MUST_CHECK;
 
 #endif

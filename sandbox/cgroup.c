@@ -1,4 +1,4 @@
-/* The turn's cgroup: see cgroup.h. Source: the kernel's admin-guide/cgroup-v2. */
+/* Cgroups: see cgroup.h. Source: the kernel's admin-guide/cgroup-v2. */
 #include "sandbox/cgroup.h"
 
 #include <errno.h>
@@ -66,8 +66,7 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-/* The mounted cgroup v2 hierarchy, or -1. */
-static int open_root(void)
+int cgroup_root(void)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
 	AUTO_FREE char *line = NULL;
@@ -105,41 +104,48 @@ static bool offer(int root, const char *name, const char *enable)
 
 void cgroup_offers(bool *ret_memory, bool *ret_processes)
 {
-	AUTO_FD root = open_root();
+	AUTO_FD root = cgroup_root();
 
 	*ret_memory = offer(root, "memory", "+memory");
 	*ret_processes = offer(root, "pids", "+pids");
 }
 
-static void dir_name(char name[32], uid_t uid)
+void cgroup_turn_name(char ret[CGROUP_NAME_MAX], uid_t uid)
 {
-	(void)snprintf(name, 32, "stint-%u", uid);
+	(void)snprintf(ret, CGROUP_NAME_MAX, "stint-%u", uid);
+}
+
+void cgroup_make(struct cgroup *ret, int parent, const char *name, uint64_t memory, uint64_t processes)
+{
+	bool has_memory = memory > 0 && offer(parent, "memory", "+memory");
+	bool has_processes = processes > 0 && offer(parent, "pids", "+pids");
+
+	*ret = (struct cgroup){.fd = -1};
+	if (parent < 0 || (mkdirat(parent, name, 0755) != 0 && errno != EEXIST))
+		return;
+	ret->fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (ret->fd < 0)
+		return;
+	cgroup_kill(ret->fd); /* a killed run's leftovers */
+	ret->memory = has_memory && write_number(ret->fd, "memory.max", memory) == 0;
+	if (ret->memory)
+		(void)!write_text(ret->fd, "memory.swap.max", "0"); /* absent on a machine without swap accounting */
+	ret->processes = has_processes && write_number(ret->fd, "pids.max", processes) == 0;
 }
 
 void cgroup_open(struct cgroup *ret, uid_t uid, const struct policy_limits *limits)
 {
-	AUTO_FD root = open_root();
-	bool memory = offer(root, "memory", "+memory");
-	bool processes = offer(root, "pids", "+pids");
-	char name[32];
+	AUTO_FD root = cgroup_root();
+	char name[CGROUP_NAME_MAX];
 
 	*ret = (struct cgroup){.fd = -1};
-	dir_name(name, uid);
-	if (!memory && !processes)
+	if (!offer(root, "memory", "+memory") && !offer(root, "pids", "+pids"))
 		return;
-	if (mkdirat(root, name, 0755) != 0 && errno != EEXIST)
-		return;
-	ret->fd = openat(root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (ret->fd < 0)
-		return;
-	cgroup_kill(ret->fd); /* a killed run's leftovers */
-	ret->memory = limits->memory > 0 && write_number(ret->fd, "memory.max", limits->memory) == 0;
-	if (ret->memory)
-		(void)!write_text(ret->fd, "memory.swap.max", "0"); /* absent on a machine without swap accounting */
+	cgroup_turn_name(name, uid);
 	/* One more for init, which is in it too. */
-	ret->processes = limits->processes > 0 && write_number(ret->fd, "pids.max", (uint64_t)limits->processes + 1) == 0;
+	cgroup_make(ret, root, name, limits->memory, limits->processes > 0 ? (uint64_t)limits->processes + 1 : 0);
 	if (!ret->memory && !ret->processes)
-		cgroup_remove(&ret->fd, uid);
+		cgroup_remove(&ret->fd, name);
 }
 
 void cgroup_kill(int cgroup_fd)
@@ -148,16 +154,14 @@ void cgroup_kill(int cgroup_fd)
 		(void)!write_text(cgroup_fd, "cgroup.kill", "1"); /* since Linux 5.14; the pid namespace ends them too */
 }
 
-void cgroup_remove(int *cgroup_fd, uid_t uid)
+void cgroup_remove(int *cgroup_fd, const char *name)
 {
 	AUTO_FD fd = fd_take(cgroup_fd);
 	AUTO_FD parent = fd < 0 ? -1 : openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct timespec pause = {.tv_nsec = REMOVE_PAUSE_NS};
-	char name[32];
 
 	if (parent < 0)
 		return;
-	dir_name(name, uid);
 	cgroup_kill(fd);
 	for (int i = 0; i < REMOVE_TRIES; i++) {
 		if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != EBUSY)

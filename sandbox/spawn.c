@@ -158,10 +158,12 @@ int spawn_start(struct spawn *ret, const struct spawn_spec *spec, struct err *e)
 	struct command command = {0};
 	struct init_args a = {.spec = spec, .command = &command, .dirs = &dirs};
 	struct cgroup cg = {.fd = -1};
+	char name[CGROUP_NAME_MAX];
 	int rc = check(spec, e);
 
 	if (rc != 0)
 		return rc;
+	cgroup_turn_name(name, spec->uid);
 	a.has_prompt = has_text(spec->fds[SPAWN_PROMPT]);
 	a.own_network = spec->policy->role[spec->role].n_ports == 0;
 	rc = turn_dirs_prepare(&dirs, spec, e);
@@ -175,7 +177,7 @@ int spawn_start(struct spawn *ret, const struct spawn_spec *spec, struct err *e)
 	if (rc == 0)
 		rc = start(ret, &a, &p, &cg, e);
 	if (rc != 0)
-		cgroup_remove(&cg.fd, spec->uid);
+		cgroup_remove(&cg.fd, name);
 	command_done(&command);
 	turn_dirs_done(&dirs);
 	return rc == 0 ? 0 : err_stop(e, STOP_CONFINE, rc);
@@ -216,10 +218,13 @@ static uint64_t time_ms(struct timeval t)
 
 static void release(struct spawn *s)
 {
+	char name[CGROUP_NAME_MAX];
+
 	fd_close(&s->pidfd);
 	fd_close(&s->life_fd);
 	fd_close(&s->status_fd);
-	cgroup_remove(&s->cgroup_fd, s->uid);
+	cgroup_turn_name(name, s->uid);
+	cgroup_remove(&s->cgroup_fd, name);
 	*s = (struct spawn){.pidfd = -1, .life_fd = -1, .status_fd = -1, .cgroup_fd = -1};
 }
 

@@ -81,4 +81,53 @@ guard --timeout 60s --profile "$D/mine.yaml" -- python3 -c 'import os
 try: os.getpriority(0, 0)
 except OSError as e: print(e.errno)'
 is "$RC $OUT" "0 54" "a profile in a file"
+
+# ---------------------------------------------------------------- limits
+guard --max-output 4KiB -- sh -c 'seq 1 900; seq 1 5 >&2'
+is "$RC $(md5sum <<<"$OUT") $ERR" "0 $(seq 1 900 | md5sum) $(seq 1 5)" "--max-output: what is within it is passed on whole"
+run "${as[@]}" "$D/stint-guard" --max-output 4KiB -- sh -c 'seq 1 100000; exit 3'
+is "$RC" 3 "... more does not end the command"
+is "$(sed -n '/left out/q;p' <<<"$OUT" | head -n 400 | md5sum)" "$(seq 1 400 | md5sum)" "... the head is passed on"
+is "$(tail -n 300 <<<"$OUT" | md5sum)" "$(seq 1 100000 | tail -n 300 | md5sum)" "... and the end"
+is "$(sed -n 's/^\[... \([0-9]*\) bytes left out ...\]$/\1/p' <<<"$OUT")" $(($(seq 1 100000 | wc -c) - 4096)) "... and the count of what is missing"
+like "$ERR" 'stdout is over its limit' "... which is said"
+start=$SECONDS
+guard --max-output 64KiB --timeout 2s -- yes; is "$RC" 124 "output without end, with a deadline"
+[ ${#OUT} -lt 70000 ] && pass "... is held" || fail "... is held" "${#OUT} bytes"
+"${as[@]}" "$D/stint-guard" --quiet --max-output 64KiB -- yes 2>/dev/null | head -n 1 >/dev/null
+is "${PIPESTATUS[0]}" 141 "a reader that leaves ends the command as it would without"
+guard --max-output 1MiB --timeout 60s -- sh -c "sleep ${mark}8 & echo done"; is "$RC $OUT" "0 done" "a process that holds the pipe does not hold the end up"
+
+# The control first: without the limit it works.
+big='x = bytearray(600 << 20); print(len(x))'
+run "${as[@]}" "$D/stint-guard" -- python3 -c "$big"; is "$RC $OUT" "0 629145600" "600 MiB without a limit"
+run "${as[@]}" "$D/stint-guard" --max-memory 256MiB -- python3 -c "$big"; like "$RC $ERR" '^(1|137) ' "--max-memory: not with 256 MiB"
+like "$ERR" 'memory 256 MiB (for each process \(RLIMIT_DATA|for all processes together \(cgroup v2)' "... what holds it is said"
+like "$ERR" 'MemoryError|Killed|signal' "... and the command sees it"
+guard --max-memory 256MiB -- python3 -c 'x = bytearray(100 << 20); print(len(x))'; is "$RC $OUT" "0 104857600" "100 MiB fit"
+
+many='import os, time
+n = 0
+for i in range(60):
+    try: pid = os.fork()
+    except BlockingIOError: break
+    if pid == 0: time.sleep(50); os._exit(0)
+    n += 1
+print(n)'
+guard --timeout 60s -- python3 -c "$many"; is "$RC $OUT" "0 60" "60 children without a limit"
+run "${as[@]}" "$D/stint-guard" --max-procs 20 --timeout 60s -- python3 -c "$many"; is "$RC $OUT" "0 19" "--max-procs 20: 19 children and their parent"
+like "$ERR" '20 processes and threads .*(cgroup v2|RLIMIT_NPROC)' "... what holds it is said"
+cat >bomb.py <<'END'
+import os
+while True:
+    try: os.fork()
+    except OSError: pass
+END
+start=$SECONDS
+guard --max-procs 60 --timeout 3s --allow-read . -- python3 bomb.py; is "$RC" 124 "a fork bomb, with a deadline"
+[ $((SECONDS - start)) -le 8 ] && pass "... ends in time" || fail "... ends in time" "$((SECONDS - start)) s"
+is "$(pgrep -cf '^python3 bomb.py')" 0 "... and nothing of it is left"
+for word in 0 -1 x 1000001; do guard --max-procs "$word" -- true; is "$RC" 125 "--max-procs '$word' is refused"; done
+for word in 0 1GB 512K 1; do guard --max-memory "$word" -- true; is "$RC" 125 "--max-memory '$word' is refused"; done
+guard --max-output 1 -- true; is "$RC" 125 "--max-output '1' is refused"; like "$ERR" 'as 64KiB, 512MiB' "... with examples"
 done_testing
