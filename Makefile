@@ -13,6 +13,8 @@ bindir      ?= $(prefix)/bin
 libexecdir  ?= $(prefix)/libexec/stint
 datadir     ?= $(prefix)/share/stint
 mandir      ?= $(prefix)/share/man
+libdir      ?= $(prefix)/lib
+includedir  ?= $(prefix)/include
 DESTDIR     ?=
 BUILD       ?= build
 CC          ?= cc
@@ -58,16 +60,21 @@ WARDEN := $(BASE) $(WIRE) sandbox/warden_main.c sandbox/warden_loop.c sandbox/pr
           sandbox/restore.c sandbox/start.c sandbox/sweep.c sandbox/tree.c \
           sandbox/spawn.c sandbox/view.c sandbox/newroot.c sandbox/place.c sandbox/mnt.c sandbox/cover.c sandbox/turn_dirs.c \
           sandbox/command.c sandbox/init.c sandbox/agent_side.c sandbox/identity.c sandbox/cgroup.c sandbox/killall.c
+# Between a command and whoever wants its whole tree ended.
+KEEPER := sandbox/keeper.c sandbox/descendants.c sandbox/cgroup.c
 # The guard: libc only.
 GUARD  := $(BASE) sandbox/guard_main.c sandbox/guard_options.c sandbox/guard_prompt.c sandbox/guard_confine.c \
-          sandbox/guard_summary.c sandbox/guard_compile.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c
+          sandbox/guard_summary.c sandbox/guard_compile.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c \
+          $(KEEPER) sandbox/guard_keep.c
 # Profiles and what compiles them: with libseccomp, so not the guard.
 PROFILE := sandbox/profile.c sandbox/profile_arch.c sandbox/profile_sets.c sandbox/profiles.c sandbox/sets.c
+# libstint: what the guard confines with, for programs; libc only.
+LIB    := $(filter-out base/log.c,$(BASE)) $(sort $(wildcard sandbox/stint_*.c)) sandbox/guard_confine.c sandbox/landlock.c sandbox/seccomp.c
 FRONT  := $(BASE) orchestrator/front_main.c
 # Everything that parses.
 COORD  := $(BASE) $(WIRE) $(filter-out orchestrator/front_main.c,$(wildcard orchestrator/*.c)) \
           $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c sandbox/mnt.c $(PROFILE) \
-          sandbox/guard_options.c sandbox/guard_confine.c sandbox/seccomp.c sandbox/cgroup.c # the supervisor reads the guard's command line
+          $(KEEPER) sandbox/guard_options.c sandbox/guard_confine.c sandbox/seccomp.c # the supervisor reads the guard's command line
 COORD  := $(sort $(COORD))
 PROGRAMS := stint stint-coordinator stint-warden stint-guard
 
@@ -77,7 +84,7 @@ COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark libseccomp)
 
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-all: $(addprefix $(BUILD)/bin/,$(PROGRAMS))
+all: $(addprefix $(BUILD)/bin/,$(PROGRAMS)) $(BUILD)/lib/libstint.so
 
 $(BUILD)/obj/orchestrator/%.o $(BUILD)/obj/protocol/%.o: CPPFLAGS += $(COORD_CFLAGS)
 $(BUILD)/obj/%.o: %.c
@@ -113,6 +120,24 @@ $(BUILD)/static/stint-guard: $(GUARD_OBJ) Makefile
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)
 static: $(BUILD)/static/stint-guard
 
+# Position-independent objects of their own: the programs' are for executables. What is not in stint.map is not exported.
+LIB_OBJ := $(patsubst %.c,$(BUILD)/pic/%.o,$(LIB) gen/filter_data.c)
+$(BUILD)/obj/sandbox/stint_start.o $(BUILD)/pic/sandbox/stint_start.o: CPPFLAGS += -DSTINT_LIBEXECDIR='"$(libexecdir)"'
+$(BUILD)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC  $< (library)"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+$(BUILD)/pic/gen/filter_data.o: $(BUILD)/gen/filter_data.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+$(BUILD)/lib/libstint.so.$(VERSION): $(LIB_OBJ) sandbox/stint.map Makefile
+	@mkdir -p $(@D)
+	@echo "  LD  $@"
+	$(Q)$(CC) $(CFLAGS) -fPIC $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,libstint.so.0 -Wl,--version-script=sandbox/stint.map \
+		-o $@ $(filter %.o,$^)
+$(BUILD)/lib/libstint.so: $(BUILD)/lib/libstint.so.$(VERSION)
+	$(Q)ln -sf $(<F) $(@D)/libstint.so.0 && ln -sf libstint.so.0 $@
+
 # The built-in profiles are compiled once, here, from the tables in sandbox/sets.c and profiles.c; the guard only loads them.
 $(BUILD)/gen_filter: $(call objs,sandbox/gen_filter.c $(PROFILE) $(BASE))
 	@mkdir -p $(@D)
@@ -127,7 +152,7 @@ $(BUILD)/obj/gen/filter_data.o: $(BUILD)/gen/filter_data.c
 # ---------------------------------------------------------------------- tests
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRC))
-TEST_OBJ := $(call objs,$(filter-out %_main.c orchestrator/main.c,$(sort $(WARDEN) $(GUARD) $(COORD)))) $(BUILD)/obj/gen/filter_data.o
+TEST_OBJ := $(call objs,$(filter-out %_main.c orchestrator/main.c,$(sort $(WARDEN) $(GUARD) $(COORD) $(LIB)))) $(BUILD)/obj/gen/filter_data.o
 HELPERS_SRC := $(wildcard tests/attack/*.c tests/e2e/*.c tests/faults/*.c tests/kernels/*.c) tests/bench/getpid.c
 HELPERS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(HELPERS_SRC))
 
@@ -219,17 +244,28 @@ lint:
 bench: all $(BUILD)/tests/bench/cycle $(BUILD)/tests/bench/getpid
 	@BUILD=$(BUILD) tests/bench/run
 
+LIB_FILES := libstint.so libstint.so.0 libstint.so.$(VERSION)
+MADE_DIRS := $(bindir) $(libexecdir) $(mandir)/man1 $(mandir)/man5 $(datadir)/python $(libdir)/pkgconfig $(includedir)
 install: all
-	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libexecdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 $(DESTDIR)$(datadir)
+	install -d $(addprefix $(DESTDIR),$(MADE_DIRS))
 	install -m 755 $(BUILD)/bin/stint $(DESTDIR)$(bindir)/stint
 	install -m 755 $(addprefix $(BUILD)/bin/,stint-coordinator stint-warden stint-guard) $(DESTDIR)$(libexecdir)/
+	install -m 644 $(BUILD)/lib/libstint.so.$(VERSION) $(DESTDIR)$(libdir)/
+	ln -sf libstint.so.$(VERSION) $(DESTDIR)$(libdir)/libstint.so.0
+	ln -sf libstint.so.0 $(DESTDIR)$(libdir)/libstint.so
+	install -m 644 sandbox/stint.h $(DESTDIR)$(includedir)/stint.h
+	sed -e 's,@prefix@,$(prefix),; s,@libdir@,$(libdir),; s,@includedir@,$(includedir),; s,@version@,$(VERSION),' sandbox/stint.pc.in \
+		>$(DESTDIR)$(libdir)/pkgconfig/stint.pc
+	install -m 644 sandbox/python/stint.py $(DESTDIR)$(datadir)/python/stint.py
 	cp -R examples $(DESTDIR)$(datadir)/
 	for m in $(wildcard man/*.1); do install -m 644 $$m $(DESTDIR)$(mandir)/man1/; done
 	for m in $(wildcard man/*.5); do install -m 644 $$m $(DESTDIR)$(mandir)/man5/; done
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/stint $(addprefix $(DESTDIR)$(libexecdir)/,stint-coordinator stint-warden stint-guard)
 	rm -f $(addprefix $(DESTDIR)$(mandir)/man1/,$(notdir $(wildcard man/*.1))) $(addprefix $(DESTDIR)$(mandir)/man5/,$(notdir $(wildcard man/*.5)))
+	rm -f $(addprefix $(DESTDIR)$(libdir)/,$(LIB_FILES) pkgconfig/stint.pc) $(DESTDIR)$(includedir)/stint.h
 	rm -rf $(DESTDIR)$(datadir)
 	-rmdir $(DESTDIR)$(libexecdir)
 

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "orchestrator/config_value.h"
-#include "orchestrator/descendants.h"
+#include "sandbox/descendants.h"
 
 #define PROCESSES_MAX 1000000u
 #define OUTPUT_MIN 1024u

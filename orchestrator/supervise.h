@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "orchestrator/keeper.h"
+#include "sandbox/keeper.h"
 #include "orchestrator/supervise_limits.h"
 #include "orchestrator/supervise_output.h"
 #include "sandbox/guard.h"

@@ -15,4 +15,7 @@ struct filter_file {
 	char name[FILTER_FILE_NAME]; /* for messages, with NUL */
 };
 
+/* The most that one can be long: 4096 instructions of 8 bytes. */
+#define FILTER_FILE_MAX (sizeof(struct filter_file) + 4096 * 8)
+
 #endif

@@ -48,6 +48,7 @@ struct guard_options {
 	bool no_landlock;
 	bool no_scope;
 	bool quiet;
+	bool print_profile;
 	bool help;
 	const char *filter; /* a built-in profile's name, or profile_file; NULL for none */
 	const char *profile_file; /* --profile FILE: to be compiled first, unless profile_fd holds it already */
@@ -77,6 +78,12 @@ int guard_expand(const struct guard_options *o, char ***ret, struct err *e) MUST
 bool guard_wants_supervisor(const struct guard_options *o);
 /* Has the coordinator compile profile_file, or supervise, and start this program again; returns only when that fails. */
 int guard_compile(const struct guard_options *o, char **argv, struct err *e) MUST_CHECK;
+
+/* `--keep-fd N` stands in front of all other options. N: a socket, all descriptors above it are closed. */
+bool guard_wants_keeper(int argc, char **argv);
+/* Calls run() without these two words in a child in a session of its own, stays as its keeper (keeper.h), answers at N and ends
+ * with it; returns only when that fails. */
+int guard_keep(int argc, char **argv, int (*run)(int argc, char **argv), struct err *e) MUST_CHECK;
 
 /* What is in force after guard_confine(). */
 struct guard_state {

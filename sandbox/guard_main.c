@@ -11,6 +11,7 @@
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "sandbox/filter_file.h"
 #include "sandbox/guard.h"
 #include "sandbox/probe.h"
 
@@ -30,6 +31,7 @@ static const char usage[] =
 	"  --timeout D            ends everything after D (90s, 5m)        --max-output SIZE    head and tail of longer output\n"
 	"  --max-memory SIZE      --max-procs N                           --report FILE        JSON: what was refused, usage\n"
 	"  --learn FILE           runs unconfined, writes the profile and the grants that it took; --yes: do not ask\n"
+	"  --keep-fd N            first: stay as CMD's keeper             --print-profile       the compiled profile, no CMD\n"
 	"  --error-fd N           why CMD did not start, in place of stderr\n"
 	"  --probe-fd N --result-fd M   try what the targets in N say instead of a command\n"
 	"Exit status: CMD's own; 124 --timeout, 125 confinement failed, 126 CMD cannot be executed, 127 CMD not found.\n";
@@ -105,7 +107,28 @@ static int guard(struct guard_options *o)
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* What --profile FILE was compiled to, for --profile-fd. */
+static int print_profile(const struct guard_options *o)
+{
+	AUTO_FREE char *bytes = NULL;
+	struct err e = {0};
+	size_t n = 0;
+	int rc;
+
+	if (o->profile_fd < 0) {
+		(void)err_set(&e, EINVAL, "--print-profile: a profile in a file is needed: --profile FILE");
+		return give_up(o, &e, RUN_UNCONFINED);
+	}
+	rc = fd_read_all(o->profile_fd, FILTER_FILE_MAX, &bytes, &n);
+	if (rc == 0)
+		rc = fd_write_all(STDOUT_FILENO, bytes, n);
+	if (rc == 0)
+		return 0;
+	(void)err_errno(&e, -rc, "cannot print the profile");
+	return give_up(o, &e, RUN_UNCONFINED);
+}
+
+static int start(int argc, char **argv)
 {
 	struct guard_options o = {.error_fd = -1};
 	struct err e = {0};
@@ -118,7 +141,18 @@ int main(int argc, char **argv)
 	else if (o.help)
 		status = fputs(usage, stdout) == EOF ? 1 : 0;
 	else
-		status = guard(&o);
+		status = o.print_profile ? print_profile(&o) : guard(&o);
 	guard_options_done(&o);
 	return status;
+}
+
+int main(int argc, char **argv)
+{
+	const struct guard_options none = {.error_fd = -1};
+	struct err e = {0};
+
+	if (!guard_wants_keeper(argc, argv))
+		return start(argc, argv);
+	(void)!guard_keep(argc, argv, start, &e);
+	return give_up(&none, &e, RUN_UNCONFINED);
 }

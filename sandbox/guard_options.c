@@ -11,6 +11,7 @@
 
 enum opt {
 	OPT_READ = 256, OPT_WRITE, OPT_LIST, OPT_OPTIONAL, OPT_CONNECT, OPT_BIND, OPT_NET, OPT_NO_SYSTEM, OPT_NO_LANDLOCK,
+	OPT_PRINT_PROFILE,
 	OPT_FILTER, OPT_PROFILE, OPT_PROFILE_FD, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE,
 	OPT_ERROR_FD, OPT_PROBE_FD, OPT_RESULT_FD, OPT_HELP,
 	OPT_TIMEOUT, OPT_MAX_MEMORY, OPT_MAX_PROCS, OPT_MAX_OUTPUT, OPT_REPORT, OPT_LEARN, OPT_YES, OPT_SUPERVISOR_FD,
@@ -26,6 +27,7 @@ static const struct option options[] = {
 	{"net-unrestricted", no_argument, NULL, OPT_NET},
 	{"no-system", no_argument, NULL, OPT_NO_SYSTEM},
 	{"no-landlock", no_argument, NULL, OPT_NO_LANDLOCK},
+	{"print-profile", no_argument, NULL, OPT_PRINT_PROFILE},
 	{"filter", required_argument, NULL, OPT_FILTER},
 	{"profile", required_argument, NULL, OPT_PROFILE},
 	{"profile-fd", required_argument, NULL, OPT_PROFILE_FD},
@@ -179,6 +181,7 @@ static void set_flag(struct guard_options *o, int opt)
 	             : opt == OPT_NO_SYSTEM   ? &o->no_system
 	             : opt == OPT_NO_LANDLOCK ? &o->no_landlock
 	             : opt == OPT_NO_SCOPE    ? &o->no_scope
+	             : opt == OPT_PRINT_PROFILE ? &o->print_profile
 	             : opt == OPT_QUIET       ? &o->quiet
 	             : opt == OPT_YES         ? &o->supervise.yes
 	                                      : &o->help;
@@ -258,7 +261,7 @@ int guard_parse(struct guard_options *o, int argc, char **argv, struct err *e)
 	o->command = argv + optind;
 	if ((o->probe_fd < 0) != (o->result_fd < 0))
 		return err_set(e, EINVAL, "--probe-fd and --result-fd belong together");
-	if (o->command[0] == NULL && o->probe_fd < 0 && !o->help)
+	if (o->command[0] == NULL && o->probe_fd < 0 && !o->help && !o->print_profile)
 		return err_set(e, EINVAL, "no command: stint guard [options] -- CMD [ARG…]");
 	return 0;
 }

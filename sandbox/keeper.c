@@ -1,6 +1,6 @@
 /* The keeper: see keeper.h. The command cannot reach it with signals where Landlock has scopes; where it can and does, the tree
  * comes back to the supervisor, which ends it in the keeper's place. */
-#include "orchestrator/keeper.h"
+#include "sandbox/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #include "base/exit.h"
 #include "base/fd.h"
-#include "orchestrator/descendants.h"
+#include "sandbox/descendants.h"
 #include "sandbox/cgroup.h"
 
 struct keeping {
@@ -136,8 +136,10 @@ static void await_end(const struct keeping *k)
 	while (n > 0 || (n < 0 && errno == EINTR));
 }
 
-_Noreturn static void keeper_main(struct keeping *k, const sigset_t *mask)
+void keeper_run(const struct keeper_args *a, int life_fd, int status_fd, const sigset_t *mask)
 {
+	struct keeping keeping = {.a = a, .life_fd = life_fd, .status_fd = status_fd, .signal_fd = -1};
+	struct keeping *k = &keeping;
 	struct err e = {0};
 	pid_t self = getpid();
 	int cgroup_fd = k->a->cgroup_fd;
@@ -165,7 +167,6 @@ _Noreturn static void keeper_main(struct keeping *k, const sigset_t *mask)
 
 int keeper_start(struct keeper *ret, const struct keeper_args *a, struct err *e)
 {
-	struct keeping k = {.a = a, .signal_fd = -1};
 	sigset_t all;
 	sigset_t mask;
 	int life[2];
@@ -187,9 +188,7 @@ int keeper_start(struct keeper *ret, const struct keeper_args *a, struct err *e)
 	if (pid == 0) {
 		(void)close(life[1]);
 		(void)close(status[0]);
-		k.life_fd = life[0];
-		k.status_fd = status[1];
-		keeper_main(&k, &mask);
+		keeper_run(a, life[0], status[1], &mask);
 	}
 	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
 	(void)close(life[0]);

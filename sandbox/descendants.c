@@ -1,5 +1,5 @@
 /* Ending a tree of processes that nothing but parenthood holds together: see descendants.h. */
-#include "orchestrator/descendants.h"
+#include "sandbox/descendants.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -262,6 +262,10 @@ int descendants_end(int cgroup_fd, pid_t watch, int *ret_wstatus, unsigned int *
 	unsigned int first = 0;
 	int rc = 0;
 
+	if (reap(watch, ret_wstatus)) { /* mostly nothing is left, and nothing has to be searched */
+		*ret_ended = 0;
+		return 0;
+	}
 	do {
 		rc = stop_all(&p, root);
 		if (rc == 0 && first == 0)

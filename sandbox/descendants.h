@@ -1,7 +1,7 @@
 /* Every process below the calling one, wherever setsid and double forks have taken it: the caller must be a child subreaper, so
  * that orphans come back to it. Source: /proc/PID/stat; prctl(2), PR_SET_CHILD_SUBREAPER. */
-#ifndef STINT_ORCHESTRATOR_DESCENDANTS_H
-#define STINT_ORCHESTRATOR_DESCENDANTS_H
+#ifndef STINT_SANDBOX_DESCENDANTS_H
+#define STINT_SANDBOX_DESCENDANTS_H
 
 #include <stddef.h>
 #include <sys/types.h>

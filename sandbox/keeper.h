@@ -1,8 +1,9 @@
 /* The keeper: the process between the supervisor and a command, which ends the command's whole tree: when the command has ended,
  * at the deadline, when it is told to, and when the supervisor is gone, however that died. */
-#ifndef STINT_ORCHESTRATOR_KEEPER_H
-#define STINT_ORCHESTRATOR_KEEPER_H
+#ifndef STINT_SANDBOX_KEEPER_H
+#define STINT_SANDBOX_KEEPER_H
 
+#include <signal.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -37,6 +38,10 @@ struct keeper_message {       /* smaller than PIPE_BUF */
 
 /* The caller becomes a child subreaper, so that even without the keeper descendants_end() reaches everything. */
 int keeper_start(struct keeper *ret, const struct keeper_args *a, struct err *e) MUST_CHECK;
+
+/* In a process of one thread with all signals blocked: becomes the keeper of a child that it starts, and ends with it. life_fd: as
+ * in struct keeper, seen from here; status_fd: gets the messages, may be the same socket. mask: the child's signals. */
+_Noreturn void keeper_run(const struct keeper_args *a, int life_fd, int status_fd, const sigset_t *mask);
 
 /* Reads one message. 1 when there was one, 0 at end of file, or a negative errno. */
 int keeper_read(const struct keeper *k, struct keeper_message *ret) MUST_CHECK;
