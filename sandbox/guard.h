@@ -14,6 +14,7 @@
 #define GUARD_MAX_PORTS 64u
 #define GUARD_MAX_PATHS 4096u
 #define GUARD_MAX_NAMES 32u
+#define GUARD_MAX_KEPT 16u
 
 struct guard_path {
 	const char *path; /* borrowed from argv */
@@ -60,6 +61,8 @@ struct guard_options {
 	int profile_fd;     /* a compiled profile: see filter_file.h */
 	int supervisor_fd;  /* the supervisor's socket: it has dealt with `supervise` */
 	struct guard_supervise supervise;
+	int kept[GUARD_MAX_KEPT]; /* --keep-fd: the command's, besides 0, 1 and 2 */
+	unsigned int n_kept;
 	const char *prompt_file;
 	char **command;     /* NULL-terminated, points into argv; empty with probe_fd */
 };
@@ -79,7 +82,7 @@ bool guard_wants_supervisor(const struct guard_options *o);
 /* Has the coordinator compile profile_file, or supervise, and start this program again; returns only when that fails. */
 int guard_compile(const struct guard_options *o, char **argv, struct err *e) MUST_CHECK;
 
-/* `--keep-fd N` stands in front of all other options. N: a socket, all descriptors above it are closed. */
+/* `--keeper-fd N` stands in front of all other options. N: a socket, all descriptors above it are closed. */
 bool guard_wants_keeper(int argc, char **argv);
 /* Calls run() without these two words in a child in a session of its own, stays as its keeper (keeper.h), answers at N and ends
  * with it; returns only when that fails. */

@@ -1,4 +1,4 @@
-/* --keep-fd: for libstint, whose caller may have threads, children and signal handlers of its own, so that it can neither fork nor
+/* --keeper-fd: for libstint, whose caller may have threads, children and signal handlers of its own, so that it can neither fork nor
  * be the parent of a command's orphans. The guard stays as the keeper of a child, which goes on as without this option. See
  * guard.h. */
 #include "sandbox/guard.h"
@@ -31,7 +31,7 @@ static void become(void *cookie)
 
 bool guard_wants_keeper(int argc, char **argv)
 {
-	return argc > 2 && str_eq(argv[1], "--keep-fd");
+	return argc > 2 && str_eq(argv[1], "--keeper-fd");
 }
 
 int guard_keep(int argc, char **argv, int (*run)(int argc, char **argv), struct err *e)
@@ -45,7 +45,7 @@ int guard_keep(int argc, char **argv, int (*run)(int argc, char **argv), struct 
 	int rc;
 
 	if (end == argv[2] || *end != '\0' || fd <= STDERR_FILENO || fd > 1 << 20 || fcntl((int)fd, F_GETFD) < 0)
-		return err_set(e, EINVAL, "--keep-fd %s: an open descriptor above 2 is needed", argv[2]);
+		return err_set(e, EINVAL, "--keeper-fd %s: an open descriptor above 2 is needed", argv[2]);
 	rc = fd_close_from_except((int)fd + 1, NULL, 0);
 	if (rc != 0)
 		return err_errno(e, -rc, "cannot close what the caller left open");

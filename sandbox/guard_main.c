@@ -31,7 +31,8 @@ static const char usage[] =
 	"  --timeout D            ends everything after D (90s, 5m)        --max-output SIZE    head and tail of longer output\n"
 	"  --max-memory SIZE      --max-procs N                           --report FILE        JSON: what was refused, usage\n"
 	"  --learn FILE           runs unconfined, writes the profile and the grants that it took; --yes: do not ask\n"
-	"  --keep-fd N            first: stay as CMD's keeper             --print-profile       the compiled profile, no CMD\n"
+	"  --keeper-fd N          first: stay as CMD's keeper             --print-profile       the compiled profile, no CMD\n"
+	"  --keep-fd N            descriptor N for CMD as well; it gets 0, 1 and 2 only\n"
 	"  --error-fd N           why CMD did not start, in place of stderr\n"
 	"  --probe-fd N --result-fd M   try what the targets in N say instead of a command\n"
 	"Exit status: CMD's own; 124 --timeout, 125 confinement failed, 126 CMD cannot be executed, 127 CMD not found.\n";
@@ -87,13 +88,32 @@ static int exec_command(const struct guard_options *o, char **words)
 	return give_up(o, &e, RUN_NOT_EXECUTABLE);
 }
 
+/* An open descriptor is a right that no layer takes back: what the caller happens to have open is not the command's. */
+static int close_inherited(const struct guard_options *o, struct err *e)
+{
+	const int own[] = {o->prompt_fd, o->error_fd, o->probe_fd, o->result_fd, o->profile_fd};
+	int keep[GUARD_MAX_KEPT + sizeof(own) / sizeof(own[0])];
+	size_t n = 0;
+	int rc;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i] >= 0)
+			keep[n++] = own[i];
+	for (unsigned int i = 0; i < o->n_kept; i++)
+		keep[n++] = o->kept[i];
+	rc = fd_close_from_except(STDERR_FILENO + 1, keep, n);
+	return rc == 0 ? 0 : err_errno(e, -rc, "cannot close the descriptors that the command is not to have");
+}
+
 static int guard(struct guard_options *o)
 {
 	struct guard_state state = {0};
 	struct err e = {0};
 	char **words = NULL;
-	int rc = guard_expand(o, &words, &e);
+	int rc = close_inherited(o, &e);
 
+	if (rc == 0)
+		rc = guard_expand(o, &words, &e);
 	if (rc == 0)
 		rc = guard_confine(o, &state, &e);
 	if (rc != 0)

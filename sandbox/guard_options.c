@@ -13,8 +13,8 @@ enum opt {
 	OPT_READ = 256, OPT_WRITE, OPT_LIST, OPT_OPTIONAL, OPT_CONNECT, OPT_BIND, OPT_NET, OPT_NO_SYSTEM, OPT_NO_LANDLOCK,
 	OPT_PRINT_PROFILE,
 	OPT_FILTER, OPT_PROFILE, OPT_PROFILE_FD, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE,
-	OPT_ERROR_FD, OPT_PROBE_FD, OPT_RESULT_FD, OPT_HELP,
 	OPT_TIMEOUT, OPT_MAX_MEMORY, OPT_MAX_PROCS, OPT_MAX_OUTPUT, OPT_REPORT, OPT_LEARN, OPT_YES, OPT_SUPERVISOR_FD,
+	OPT_ERROR_FD, OPT_PROBE_FD, OPT_RESULT_FD, OPT_HELP, OPT_KEEP_FD,
 };
 
 static const struct option options[] = {
@@ -36,6 +36,7 @@ static const struct option options[] = {
 	{"quiet", no_argument, NULL, OPT_QUIET},
 	{"prompt-fd", required_argument, NULL, OPT_PROMPT_FD},
 	{"prompt-file", required_argument, NULL, OPT_PROMPT_FILE},
+	{"keep-fd", required_argument, NULL, OPT_KEEP_FD},
 	{"error-fd", required_argument, NULL, OPT_ERROR_FD},
 	{"probe-fd", required_argument, NULL, OPT_PROBE_FD},
 	{"result-fd", required_argument, NULL, OPT_RESULT_FD},
@@ -76,6 +77,22 @@ static int parse_fd(const char *option, const char *s, int *ret, struct err *e)
 	if (fcntl((int)v, F_GETFD) < 0 || (v > 2 && fcntl((int)v, F_SETFD, FD_CLOEXEC) < 0))
 		return err_errno(e, errno, "--%s %ld", option, v);
 	*ret = (int)v;
+	return 0;
+}
+
+/* A descriptor for the command. */
+static int add_kept(struct guard_options *o, const char *s, struct err *e)
+{
+	long v;
+	int rc = parse_number("keep-fd", s, 0, 1 << 20, &v, e);
+
+	if (rc != 0)
+		return rc;
+	if (o->n_kept == GUARD_MAX_KEPT)
+		return err_set(e, EINVAL, "--keep-fd: at most %u descriptors", GUARD_MAX_KEPT);
+	if (fcntl((int)v, F_GETFD) < 0 || fcntl((int)v, F_SETFD, 0) < 0)
+		return err_errno(e, errno, "--keep-fd %ld", v);
+	o->kept[o->n_kept++] = (int)v;
 	return 0;
 }
 
@@ -162,6 +179,8 @@ static int set_number(struct guard_options *o, int opt, const char *arg, struct 
 		return rc;
 	case OPT_PROMPT_FD:
 		return parse_fd("prompt-fd", arg, &o->prompt_fd, e);
+	case OPT_KEEP_FD:
+		return add_kept(o, arg, e);
 	case OPT_ERROR_FD:
 		return parse_fd("error-fd", arg, &o->error_fd, e);
 	case OPT_PROBE_FD:

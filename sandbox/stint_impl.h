@@ -51,7 +51,7 @@ struct stint_start {
 };
 
 /* In a session of its own, with default signals and the caller's environment. The caller's other descriptors are closed by execve
- * or by --keep-fd. */
+ * or by --keeper-fd. */
 int stint_start(const struct stint_start *s, pid_t *ret, struct err *e) MUST_CHECK;
 /* The wait status, or -1 when somebody else has reaped it (a SIGCHLD handler of the program's). */
 int stint_reap(pid_t pid);

@@ -1,4 +1,4 @@
-/* libstint: running a command. stint-guard is started as the keeper of a child that becomes the command (--keep-fd), so that
+/* libstint: running a command. stint-guard is started as the keeper of a child that becomes the command (--keeper-fd), so that
  * nothing about the calling process changes: no fork of a threaded program, no orphans in its hands. See stint.h. */
 #include "sandbox/stint_impl.h"
 
@@ -22,7 +22,7 @@
 #define ERROR_FD "3"
 #define PROFILE_FD "4"
 #define KEEP_FD "5"
-#define OWN_WORDS 10 /* stint-guard --keep-fd N --error-fd N --quiet --profile(-fd) W -- NULL */
+#define OWN_WORDS 10 /* stint-guard --keeper-fd N --error-fd N --quiet --profile(-fd) W -- NULL */
 
 #define CHUNK 65536u
 #define DRAIN_MAX (1u << 20) /* what a pipe can hold */
@@ -57,7 +57,7 @@ static uint64_t now_ms(void)
 static int make_words(struct run *r, const struct stint_policy *p, const struct stint_command *c, struct err *e)
 {
 	bool file = r->child[4] >= 0;
-	const char *first[] = {"stint-guard", "--keep-fd", KEEP_FD, "--error-fd", ERROR_FD, "--quiet",
+	const char *first[] = {"stint-guard", "--keeper-fd", KEEP_FD, "--error-fd", ERROR_FD, "--quiet",
 	                       file ? "--profile-fd" : "--profile",
 	                       file ? PROFILE_FD : p->profile != NULL ? p->profile->name : "agent"};
 	size_t argc = 0;

@@ -181,6 +181,15 @@ await "$P/done" || diag "the process that stays did not end"
 like "$RC $outside $(cat "$P/error")" '^0 content .*Permission denied' "a process that outlives the command stays confined"
 
 # ---------------------------------------------------------------- 28: what is inherited
+exec 7<"$D/out/g" 8<"$D/out/f"
+user sh -c 'cat <&7'; outside=$OUT
+guard -- sh -c 'cat <&7'
+like "$outside $RC $ERR" '^content 2 .*Bad file descriptor' "an open descriptor is not handed on"
+guard --keep-fd 8 -- sh -c 'cat <&8; exec 2>&1; cat <&7'
+like "$OUT" '^content'$'\n''.*Bad file descriptor' "--keep-fd hands on the one that it names"
+exec 7<&- 8<&-
+guard --keep-fd 7 -- true
+like "$RC $ERR" '^125 .*--keep-fd 7: Bad file descriptor' "one that is not open is an error"
 groups='id -G | tr " " "\n" | grep -cx 4'
 like "$(setpriv --reuid "$OWNER" --regid "$OWNER" --groups 4 "$GUARD" --quiet -- sh -c "$groups; grep NoNewPrivs /proc/self/status")" \
     '^1.*NoNewPrivs:.1$' "groups stay the caller's, and none can be added"
