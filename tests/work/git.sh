@@ -42,4 +42,9 @@ git init -q work
 cd work
 git commit -q --allow-empty -m kept
 END
+works git-no-home 'test -d work/.git' <<END
+git init -q work
+cd work
+git commit -q --allow-empty -m kept
+END
 done_testing
