@@ -82,7 +82,7 @@ static int prepare(struct supervised *s, int argc, char **argv, struct err *e)
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->socket) != 0)
 		return err_errno(e, errno, "cannot supervise");
-	rc = supervise_limits_open(&s->limits, s->wants.memory, s->wants.processes, e);
+	rc = supervise_limits_open(&s->limits, s->wants.memory, s->wants.processes, 0, e);
 	if (rc == 0 && s->wants.output > 0)
 		rc = output_open(&s->output, s->wants.output, e);
 	return rc == 0 ? make_words(s, argc, argv, e) : rc;

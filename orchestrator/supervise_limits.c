@@ -135,14 +135,14 @@ static int set_limit(int what, uint64_t value, const char *name, struct err *e)
 
 /* ---- the contract */
 
-int supervise_limits_open(struct supervise_limits *ret, uint64_t memory, uint64_t processes, struct err *e)
+int supervise_limits_open(struct supervise_limits *ret, uint64_t memory, uint64_t processes, unsigned int serial, struct err *e)
 {
 	struct supervise_limits l = {.memory = memory, .processes = processes, .cg = {.fd = -1}};
 	AUTO_FD root = cgroup_root();
 	AUTO_FD parent = own_parent(root);
 	int rc = 0;
 
-	(void)snprintf(l.name, sizeof(l.name), "stint-guard-%d", (int)getpid());
+	(void)snprintf(l.name, sizeof(l.name), "stint-guard-%d.%u", (int)getpid(), serial);
 	consider(&l, parent, memory, processes);
 	consider(&l, root, memory, processes);
 	if (memory > 0)

@@ -26,8 +26,10 @@ struct supervise_limits {
 	char name[CGROUP_NAME_MAX];
 };
 
-/* Chooses and makes. A limit that nothing can hold is an error. Release with supervise_limits_close(). */
-int supervise_limits_open(struct supervise_limits *ret, uint64_t memory, uint64_t processes, struct err *e) MUST_CHECK;
+/* Chooses and makes. A limit that nothing can hold is an error. serial tells those apart that this process has at the same time.
+ * Release with supervise_limits_close(). */
+int supervise_limits_open(struct supervise_limits *ret, uint64_t memory, uint64_t processes, unsigned int serial,
+                          struct err *e) MUST_CHECK;
 void supervise_limits_close(struct supervise_limits *l);
 
 /* Puts the calling process under them, for good. */

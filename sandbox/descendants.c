@@ -117,7 +117,16 @@ static int add(struct processes *p, const struct process *one)
 	return 0;
 }
 
-static void mark(struct processes *p, pid_t root)
+/* spare: children of root that are left alone with all that is below them. */
+static bool is_spared(const struct descendants_spare *spare, pid_t pid)
+{
+	for (size_t i = 0; spare != NULL && i < spare->n; i++)
+		if (spare->pid[i] == pid)
+			return true;
+	return false;
+}
+
+static void mark(struct processes *p, pid_t root, const struct descendants_spare *spare)
 {
 	bool more = true;
 
@@ -127,7 +136,7 @@ static void mark(struct processes *p, pid_t root)
 		for (size_t i = 0; i < p->n; i++) {
 			struct process *one = &p->v[i];
 
-			if (one->below || (one->parent != root && !is_below(p, one->parent)))
+			if (one->below || (one->parent != root && !is_below(p, one->parent)) || is_spared(spare, one->pid))
 				continue;
 			one->below = true;
 			more = true;
@@ -136,7 +145,7 @@ static void mark(struct processes *p, pid_t root)
 }
 
 /* Every process of the machine, those below root marked. */
-static int scan(struct processes *ret, pid_t root)
+static int scan(struct processes *ret, pid_t root, const struct descendants_spare *spare)
 {
 	DIR *dir = opendir("/proc");
 	int rc = 0;
@@ -155,7 +164,7 @@ static int scan(struct processes *ret, pid_t root)
 		return rc;
 	if (ret->n > 0)
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_pid);
-	mark(ret, root);
+	mark(ret, root, spare);
 	return 0;
 }
 
@@ -164,7 +173,7 @@ unsigned int descendants_count(pid_t root)
 	struct processes p = {0};
 	unsigned int n = 0;
 
-	for (size_t i = 0; scan(&p, root) == 0 && i < p.n; i++)
+	for (size_t i = 0; scan(&p, root, NULL) == 0 && i < p.n; i++)
 		n += p.v[i].below && !p.v[i].zombie ? p.v[i].threads : 0;
 	processes_done(&p);
 	return n;
@@ -209,7 +218,7 @@ static bool nothing_new(const struct processes *now, const struct processes *bef
 }
 
 /* A process with a signal pending cannot fork: when a search finds none that lacks one, the tree is complete. */
-static int stop_all(struct processes *last, pid_t root)
+static int stop_all(struct processes *last, pid_t root, const struct descendants_spare *spare)
 {
 	struct processes before = {0};
 	int rc = 0;
@@ -219,7 +228,7 @@ static int stop_all(struct processes *last, pid_t root)
 
 		before = *last;
 		*last = swap;
-		rc = scan(last, root);
+		rc = scan(last, root, spare);
 		if (rc == 0 && round > 0 && nothing_new(last, &before))
 			break;
 		if (rc == 0)
@@ -245,6 +254,19 @@ static bool reap(pid_t watch, int *ret_wstatus)
 	}
 }
 
+/* As reap(), among children that are not all to be waited for: those that were found. */
+static bool reap_found(struct processes *p, pid_t root, const struct descendants_spare *spare)
+{
+	bool none = true;
+
+	if (scan(p, root, spare) != 0)
+		return false;
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].below && (p->v[i].parent != root || waitpid(p->v[i].pid, NULL, WNOHANG | __WALL) != p->v[i].pid))
+			none = false;
+	return none;
+}
+
 static void cgroup_end(int cgroup_fd)
 {
 	AUTO_FD fd = cgroup_fd < 0 ? -1 : openat(cgroup_fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
@@ -253,36 +275,48 @@ static void cgroup_end(int cgroup_fd)
 		(void)!write(fd, "1", 1); /* since Linux 5.14; below, the search does it */
 }
 
-int descendants_end(int cgroup_fd, pid_t watch, int *ret_wstatus, unsigned int *ret_ended, struct err *e)
+static bool all_gone(struct processes *p, const struct descendants_spare *spare, pid_t watch, int *ret_wstatus)
+{
+	return spare == NULL ? reap(watch, ret_wstatus) : reap_found(p, getpid(), spare);
+}
+
+static int end_all(int cgroup_fd, const struct descendants_spare *spare, pid_t watch, int *ret_wstatus, unsigned int *ret_ended,
+                   struct err *e)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t end = now_ms() + GIVE_UP_MS;
 	pid_t root = getpid();
 	struct processes p = {0};
 	unsigned int first = 0;
+	bool gone = all_gone(&p, spare, watch, ret_wstatus); /* mostly nothing is left, and nothing has to be searched */
 	int rc = 0;
 
-	if (reap(watch, ret_wstatus)) { /* mostly nothing is left, and nothing has to be searched */
-		*ret_ended = 0;
-		return 0;
-	}
-	do {
-		rc = stop_all(&p, root);
+	while (!gone && rc == 0 && now_ms() < end) {
+		rc = stop_all(&p, root, spare);
 		if (rc == 0 && first == 0)
 			first = running(&p);
 		cgroup_end(cgroup_fd);
 		if (rc == 0)
 			send_all(&p, root, SIGKILL);
 		(void)nanosleep(&pause, NULL);
-		if (reap(watch, ret_wstatus)) {
-			processes_done(&p);
-			*ret_ended = first;
-			return 0;
-		}
-	} while (rc == 0 && now_ms() < end);
+		gone = all_gone(&p, spare, watch, ret_wstatus);
+	}
 	*ret_ended = first;
-	rc = rc != 0 ? err_errno(e, -rc, "cannot find the command's processes")
-	             : err_set(e, EBUSY, "%u of the command's processes do not end by SIGKILL: wait for them or reboot", running(&p));
+	if (!gone)
+		rc = rc != 0 ? err_errno(e, -rc, "cannot find the command's processes")
+		             : err_set(e, EBUSY, "%u of the command's processes do not end by SIGKILL: wait for them or reboot", running(&p));
 	processes_done(&p);
-	return rc;
+	return gone ? 0 : rc;
+}
+
+int descendants_end(int cgroup_fd, pid_t watch, int *ret_wstatus, unsigned int *ret_ended, struct err *e)
+{
+	return end_all(cgroup_fd, NULL, watch, ret_wstatus, ret_ended, e);
+}
+
+int descendants_end_but(int cgroup_fd, const struct descendants_spare *spare, unsigned int *ret_ended, struct err *e)
+{
+	int wstatus = 0;
+
+	return end_all(cgroup_fd, spare, 0, &wstatus, ret_ended, e);
 }

@@ -14,6 +14,13 @@
  * 0, or -EBUSY with a sentence when some do not end within ten seconds. */
 int descendants_end(int cgroup_fd, pid_t watch, int *ret_wstatus, unsigned int *ret_ended, struct err *e) MUST_CHECK;
 
+/* The same for a process that has children besides, which go on with all that is below them; the others are reaped, those not. */
+struct descendants_spare {
+	const pid_t *pid;
+	size_t n;
+};
+int descendants_end_but(int cgroup_fd, const struct descendants_spare *spare, unsigned int *ret_ended, struct err *e) MUST_CHECK;
+
 /* Their number, threads counted, zombies not; 0 when /proc cannot be read. root: below this process, itself not counted. */
 unsigned int descendants_count(pid_t root);
 
