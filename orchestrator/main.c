@@ -34,6 +34,7 @@ static const struct {
 	                         "       stint profile compile PROFILE [--arch x86-64|arm64] [--out FILE]"},
 	{"guard", cmd_guard, "stint guard [options] -- CMD [ARG…]"},
 	{"supervise", cmd_supervise, "stint guard --timeout D [options] -- CMD [ARG…]"},
+	{"skill", cmd_skill, "stint skill run FILE [--yes] [--out FILE] [--unsafe-no-guard] [--from ID] [--var NAME=VALUE]…"},
 	{"restore", NULL, "sudo stint restore [-C DIR]"},
 };
 
