@@ -169,6 +169,10 @@ static void say_next(const char *dir, const struct template *t, bool committed)
 	const char *at = str_eq(dir, ".") ? "" : " -C ";
 	const char *where = str_eq(dir, ".") ? "" : dir;
 
+	if (t->next != NULL) {
+		(void)printf("%s: %s\n  in that folder:  %s\n", dir, t->says, t->next);
+		return;
+	}
 	(void)printf("%s: a new project (%s)%s\n", dir, t->says, committed ? ", first commit made" : "");
 	if (!committed)
 		(void)printf("  git has commits already: commit the new files yourself\n");
@@ -195,7 +199,7 @@ static int init(const char *dir, const struct template *t, struct err *e)
 	rc = write_all(root, t, e);
 	if (rc != 0 && made)
 		(void)rmdir(dir);
-	if (rc == 0)
+	if (rc == 0 && t->next == NULL)
 		rc = repo_init(root, path, FIRST_AUTHOR, &committed, e);
 	if (rc == 0)
 		say_next(dir, t, committed);

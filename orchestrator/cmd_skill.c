@@ -1,4 +1,4 @@
-/* `stint skill run`: see skill.h and skill_walk.h. */
+/* `stint skill run`: see skill.h and cmd_skill_walk.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -15,7 +15,7 @@
 #include "orchestrator/cmd.h"
 #include "orchestrator/config_value.h"
 #include "orchestrator/skill.h"
-#include "orchestrator/skill_walk.h"
+#include "orchestrator/cmd_skill_walk.h"
 #include "sandbox/landlock.h"
 
 #define USAGE "usage: stint skill run FILE [--yes] [--out FILE] [--unsafe-no-guard] [--from ID] [--var NAME=VALUE]…"
@@ -80,8 +80,9 @@ static int find_step(const struct skill *s, const char *id, size_t *ret, struct 
 	}
 	names[s->n_steps] = NULL;
 	near = str_nearest(id, names);
-	return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "--from %s: there is no such step%s%s%s", id, near != NULL ? ": did you mean " : "",
-	                                       near != NULL ? near : "", near != NULL ? "?" : ""));
+	return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "--from %s: there is no such step%s%s%s", id,
+	                                       near != NULL ? ": did you mean " : "", near != NULL ? near : "",
+	                                       near != NULL ? "?" : ""));
 }
 
 static int watch_signals(int *ret, struct err *e)
@@ -104,15 +105,15 @@ static int open_terminal(int *ret, struct err *e)
 	*ret = open("/dev/tty", O_RDWR | O_CLOEXEC);
 	if (*ret >= 0)
 		return 0;
-	return err_stop(e, STOP_USAGE, err_set(e, ENOTTY, "skill: every step is confirmed by a y that is typed, and there is no terminal: "
-	                                       "run it in one, or confirm all steps with --yes"));
+	return err_stop(e, STOP_USAGE, err_set(e, ENOTTY, "skill: every step is confirmed by a y that is typed, and there is no "
+	                                       "terminal: run it in one, or confirm all steps with --yes"));
 }
 
-static int walk(const struct asked *a, struct skill_walk *w, int *ret_stop, struct err *e)
+static int walk(const struct asked *a, struct skill_walk w, int *ret_stop, struct err *e)
 {
 	const char *const layers[] = {"landlock", "seccomp", NULL};
 	const char *const none[] = {NULL};
-	struct record_file_info info = {.kind = "skill", .suite_name = w->skill->name, .suite_hash = w->skill->hash,
+	struct record_file_info info = {.kind = "skill", .suite_name = w.skill->name, .suite_hash = w.skill->hash,
 	                                .layers = a->unguarded ? none : layers, .landlock_abi = landlock_abi()};
 	struct record_file record = {.dir_fd = -1, .lock_fd = -1};
 	char reason[256] = "";
@@ -121,13 +122,13 @@ static int walk(const struct asked *a, struct skill_walk *w, int *ret_stop, stru
 	if (info.landlock_abi < 0)
 		info.landlock_abi = 0;
 	rc = record_file_begin(&record, a->out, &info, e);
-	w->record = &record;
+	w.record = &record;
 	if (rc == 0)
-		rc = skill_walk(w, ret_stop, reason, e);
+		rc = skill_walk(&w, ret_stop, reason, e);
 	if (rc == 0)
 		rc = record_file_end(&record, *ret_stop, reason[0] != '\0' ? reason : NULL, e);
 	if (rc == 0)
-		(void)fprintf(w->out, "\nrecord: %s\n", record.path);
+		(void)fprintf(w.out, "\nrecord: %s\n", record.path);
 	record_file_done(&record);
 	return rc;
 }
@@ -149,7 +150,7 @@ static int run(const struct asked *a, int *ret_stop, struct err *e)
 	w.terminal_fd = terminal;
 	w.signal_fd = signals;
 	if (rc == 0)
-		rc = walk(a, &w, ret_stop, e);
+		rc = walk(a, w, ret_stop, e);
 	skill_done(&skill);
 	return rc;
 }

@@ -1,6 +1,6 @@
-/* One command run to its end: through the guard or without it, with its input, its deadline and its limits, its output kept as far
- * as it is wanted. Every process that it started is gone when it is over, and also when this program dies, however it does: a keeper
- * (sandbox/keeper.h) stands between. Many jobs can run at once in one process of one thread:
+/* One command run to its end: through the guard or without it, with its input, its deadline and its limits, its output kept as
+ * far as it is wanted. Every process that it started is gone when it is over, and also when this program dies, however it does: a
+ * keeper (sandbox/keeper.h) stands between. Many jobs can run at once in one process of one thread:
  *
  *   job_start(&j, …)
  *   while (!job_over(j)) { n = job_polls(j, p); poll(p, n, -1); job_move(j, p, &e); }
@@ -92,8 +92,8 @@ int job_move(struct job *j, const struct pollfd *p, struct err *e) MUST_CHECK;
 bool job_over(const struct job *j);
 /* Asks for its end now; job_over() follows soon. */
 void job_end(struct job *j);
-/* Takes what is left of the output, frees *j and makes it NULL (NULL is nothing); also after an error of job_move(). Of a job that is
- * not over: ends it first. Release the result with job_result_done(). */
+/* Takes what is left of the output, frees *j and makes it NULL (NULL is nothing); also after an error of job_move(). Of a job that
+ * is not over: ends it first. Release the result with job_result_done(). */
 int job_finish(struct job **j, struct job_result *ret, struct err *e) MUST_CHECK;
 void job_result_done(struct job_result *r);
 

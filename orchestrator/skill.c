@@ -171,8 +171,8 @@ static int take_given(struct file *f, const struct strv *given, struct err *e)
 			return name == NULL ? no_memory(e) : fail_given(f, name, e);
 		}
 		if (!skill_plain(word + n))
-			return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "--var %s: it has characters that a terminal does not show as they are",
-			                                       var->name));
+			return err_stop(e, STOP_USAGE, err_set(e, EINVAL, "--var %s: it has characters that a terminal does not show "
+			                                       "as they are", var->name));
 		free(var->value);
 		var->value = strdup(word + n + 1);
 		var->given = true;

@@ -24,6 +24,9 @@ FILE_OF(greet_h, "c/greet.h");
 FILE_OF(greet_c, "c/greet.c");
 FILE_OF(test_greet_c, "c/test_greet.c");
 FILE_OF(makefile_c, "c/Makefile");
+FILE_OF(skill, "skill/skill.yaml");
+FILE_OF(skill_notes, "skill/today.md");
+FILE_OF(skill_keep, "skill/keep");
 
 /* .gitignore is kept and completed, not replaced: see cmd_init.c. */
 static const struct template_file sh_files[] = {
@@ -51,12 +54,20 @@ static const struct template_file bare_files[] = {
 	{".gitignore", 0644, true, {PART(ignore)}},
 };
 
+static const struct template_file skill_files[] = {
+	{"skill.yaml", 0644, false, {PART(skill)}},
+	{"notes/today.md", 0644, false, {PART(skill_notes)}},
+	{"backup/.keep", 0644, false, {PART(skill_keep)}},
+};
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 const struct template templates[] = {
-	{"sh", "a shell program with a TAP suite", sh_files, COUNT(sh_files)},
-	{"c", "a C library with make and a TAP suite", c_files, COUNT(c_files)},
-	{"bare", "stint.yaml and TASKS.md alone, for a project that exists", bare_files, COUNT(bare_files)},
+	{"sh", "a shell program with a TAP suite", sh_files, COUNT(sh_files), NULL},
+	{"c", "a C library with make and a TAP suite", c_files, COUNT(c_files), NULL},
+	{"bare", "stint.yaml and TASKS.md alone, for a project that exists", bare_files, COUNT(bare_files), NULL},
+	{"skill", "steps that a person confirms, each with what it may touch", skill_files, COUNT(skill_files),
+	 "stint skill run skill.yaml"},
 };
 const size_t templates_n = COUNT(templates);
 

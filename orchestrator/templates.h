@@ -20,6 +20,7 @@ struct template {
 	const char *says;
 	const struct template_file *files;
 	size_t n;
+	const char *next;                       /* what to do with it, a line; NULL: it is a project for the loop, in git */
 };
 
 /* The first is the default. */

@@ -134,7 +134,8 @@ int record_file_begin(struct record_file *ret, const char *path, const struct re
 		return err_stop(e, STOP_USAGE, err_set(e, EEXIST, "%s is there already: take another name with --out", r->path));
 	}
 	if (rc == -EWOULDBLOCK)
-		return err_stop(e, STOP_USAGE, err_set(e, EBUSY, "%s is being written by another run: take another name with --out", r->path));
+		return err_stop(e, STOP_USAGE, err_set(e, EBUSY, "%s is being written by another run: take another name with --out",
+		                                       r->path));
 	if (rc != 0)
 		return fail(r, e, -rc, "begin");
 	return fill(r, info) == 0 ? save(r, e) : fail(r, e, ENOMEM, "write");

@@ -304,7 +304,8 @@ static int end_all(int cgroup_fd, const struct descendants_spare *spare, pid_t w
 	*ret_ended = first;
 	if (!gone)
 		rc = rc != 0 ? err_errno(e, -rc, "cannot find the command's processes")
-		             : err_set(e, EBUSY, "%u of the command's processes do not end by SIGKILL: wait for them or reboot", running(&p));
+		             : err_set(e, EBUSY, "%u of the command's processes do not end by SIGKILL: wait for them or reboot",
+		                       running(&p));
 	processes_done(&p);
 	return gone ? 0 : rc;
 }

@@ -1,6 +1,6 @@
-/* Walking a skill: see skill_walk.h. What is shown is what runs: skill_load() lets nothing through that a terminal would not show,
+/* Walking a skill: see cmd_skill_walk.h. What is shown is what runs: skill_load() lets nothing through that a terminal would not show,
  * and what a step prints stands behind a bar, escaped, so that it cannot look like a question. */
-#include "orchestrator/skill_walk.h"
+#include "orchestrator/cmd_skill_walk.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -37,8 +37,8 @@ static void show_guard(const struct skill_walk *w, const struct skill_step *s)
 		(void)fprintf(w->out, "  guard:   none (--unsafe-no-guard): it may do whatever you may\n");
 		return;
 	}
-	(void)fprintf(w->out, "  guard:   %s\n", s->guard.n == 0 ? "the system's folders can be read, nothing else" : "what is named here, and the "
-	              "system's folders can be read");
+	(void)fprintf(w->out, "  guard:   %s\n", s->guard.n == 0 ? "the system's folders can be read, nothing else"
+	                                                        : "what is named here, and the system's folders can be read");
 	for (size_t i = 0; i + 1 < s->guard.n; i += 2) {
 		(void)fprintf(w->out, "           %-15s ", s->guard.v[i] + 2);
 		for (const char *p = s->guard.v[i + 1]; *p != '\0'; p++)

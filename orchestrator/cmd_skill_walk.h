@@ -1,6 +1,6 @@
 /* Walking a skill: each step shown, confirmed, run, recorded. */
-#ifndef STINT_ORCHESTRATOR_SKILL_WALK_H
-#define STINT_ORCHESTRATOR_SKILL_WALK_H
+#ifndef STINT_ORCHESTRATOR_CMD_SKILL_WALK_H
+#define STINT_ORCHESTRATOR_CMD_SKILL_WALK_H
 
 #include <stdbool.h>
 #include <stdio.h>
