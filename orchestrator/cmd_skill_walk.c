@@ -1,5 +1,5 @@
-/* Walking a skill: see cmd_skill_walk.h. What is shown is what runs: skill_load() lets nothing through that a terminal would not show,
- * and what a step prints stands behind a bar, escaped, so that it cannot look like a question. */
+/* Walking a skill: see cmd_skill_walk.h. What is shown is what runs: skill_load() lets nothing through that a terminal would not
+ * show, and what a step prints stands behind a bar, escaped, so that it cannot look like a question. */
 #include "orchestrator/cmd_skill_walk.h"
 
 #include <errno.h>

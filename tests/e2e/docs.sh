@@ -11,7 +11,7 @@ sudo() { "$@"; }
 
 # Accounts, folders and installation of the test in place of the reader's. stint init leaves a project without agents.
 here() {
-    sed -e "s,~/project,$work/project,g; s,/tmp/stint-image,$work/image,g" \
+    sed -e "s,~/project,$work/project,g; s,~/backup,$work/backup,g; s,/tmp/stint-image,$work/image,g" \
         -e "s,stint setup\$,stint setup --user $AGENT," -e "s,stint setup --remove,stint setup --user $AGENT --remove," <<<"$1"
 }
 
@@ -19,6 +19,7 @@ try() { # COMMAND
     local real
     real=$(here "$1")
     case $1 in
+    *'--template skill') eval "$real" ;;
     'stint init '*)
         install -d -o "$OWNER" -g "$OWNER" "$work/project"
         # shellcheck disable=SC2086 # words of a command

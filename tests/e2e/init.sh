@@ -86,4 +86,11 @@ if [ "$(id -u)" -eq 0 ]; then
 else
     skip "root in a user's folder" "not root"
 fi
+# ---------------------------------------------------------------- a skill
+exits 0 "the skill template" stint init seven --template skill
+like "$OUT" 'stint skill run skill.yaml' "... says what to do with it"
+exits 0 "... which runs as it is" env -C seven stint skill run skill.yaml --yes --out r.json
+ok "... and does what it says" diff seven/notes/today.md seven/backup/today.md
+is "$(ls -a seven | tr '\n' ' ')" ". .. backup notes r.json skill.yaml " "... and makes no repository"
+
 done_testing
