@@ -64,17 +64,19 @@ WARDEN := $(BASE) $(WIRE) sandbox/warden_main.c sandbox/warden_loop.c sandbox/pr
 KEEPER := sandbox/keeper.c sandbox/descendants.c sandbox/cgroup.c
 # The guard: libc only.
 GUARD  := $(BASE) sandbox/guard_main.c sandbox/guard_options.c sandbox/guard_prompt.c sandbox/guard_confine.c \
-          sandbox/guard_summary.c sandbox/guard_compile.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c \
-          $(KEEPER) sandbox/guard_keep.c
+          sandbox/guard_env.c sandbox/guard_tmp.c sandbox/guard_sweep.c sandbox/guard_summary.c sandbox/guard_policy.c \
+          sandbox/guard_compile.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c $(KEEPER) sandbox/guard_keep.c
+# The confinement and what it takes.
+CONFINE := sandbox/guard_confine.c sandbox/guard_env.c sandbox/guard_tmp.c sandbox/guard_sweep.c sandbox/landlock.c sandbox/seccomp.c
 # Profiles and what compiles them: with libseccomp, so not the guard.
 PROFILE := sandbox/profile.c sandbox/profile_arch.c sandbox/profile_sets.c sandbox/profiles.c sandbox/sets.c
 # libstint: what the guard confines with, for programs; libc only.
-LIB    := $(filter-out base/log.c,$(BASE)) $(sort $(wildcard sandbox/stint_*.c)) sandbox/guard_confine.c sandbox/landlock.c sandbox/seccomp.c
+LIB    := $(filter-out base/log.c,$(BASE)) $(sort $(wildcard sandbox/stint_*.c)) $(CONFINE)
 FRONT  := $(BASE) orchestrator/front_main.c
 # Everything that parses.
 COORD  := $(BASE) $(WIRE) $(filter-out orchestrator/front_main.c,$(wildcard orchestrator/*.c)) \
           $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c sandbox/mnt.c $(PROFILE) \
-          $(KEEPER) sandbox/guard_options.c sandbox/guard_confine.c sandbox/seccomp.c # the supervisor reads the guard's command line
+          $(KEEPER) sandbox/guard_options.c $(CONFINE) # the supervisor reads the guard's command line
 COORD  := $(sort $(COORD))
 PROGRAMS := stint stint-coordinator stint-warden stint-guard
 

@@ -34,6 +34,7 @@ static const struct {
 	                         "       stint profile compile PROFILE [--arch x86-64|arm64] [--out FILE]"},
 	{"guard", cmd_guard, "stint guard [options] -- CMD [ARG…]"},
 	{"supervise", cmd_supervise, "stint guard --timeout D [options] -- CMD [ARG…]"},
+	{"guard-policy", cmd_guard_policy, "stint guard --print-policy json [options] [-- CMD [ARG…]]"},
 	{"restore", NULL, "sudo stint restore [-C DIR]"},
 };
 

@@ -61,7 +61,8 @@ int stint_policy_new(struct stint_policy **ret, struct stint_error *error)
 	if (p == NULL)
 		return stint_fail(error, &e, err_errno(&e, ENOMEM, "cannot make a policy"));
 	p->o = (struct guard_options){.filter = "agent", .min_abi = 1, .prompt_fd = -1, .error_fd = -1, .probe_fd = -1,
-	                              .result_fd = -1, .profile_fd = -1, .supervisor_fd = -1, .quiet = true};
+	                              .result_fd = -1, .profile_fd = -1, .supervisor_fd = -1, .quiet = true, .no_tmp = true,
+	                              .env_all = true};
 	*ret = p;
 	return 0;
 }

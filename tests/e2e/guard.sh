@@ -12,6 +12,8 @@ else
     cc -D_GNU_SOURCE -o "$D/try" "$TOP/tests/e2e/guard_try.c" || bail "cannot compile guard_try.c"
 fi
 mkdir "$D/bin" "$D/rw" "$D/ro" "$D/out"
+install -d -m 1777 "$D/tmp" # the guard makes the commands' TMPDIRs there
+export TMPDIR=$D/tmp
 mv "$D/try" "$D/bin/try"
 for f in rw/f ro/f out/f; do echo content >"$D/$f"; done
 if [ "$(id -u)" -eq 0 ]; then
