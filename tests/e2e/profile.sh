@@ -5,6 +5,7 @@
 D=$(mktemp -d)
 lib_folders+=("$D")
 cd "$D" || bail "no folder"
+export TMPDIR=$D # the guard makes the commands' TMPDIRs there
 guard() { stint guard --quiet --allow-write . "$@"; }
 py() { guard --profile "$1" -- python3 -c "$2"; } # PROFILE CODE
 # stopped PROFILE NAME ERRNO CODE: python code that works under agent and fails with this errno under the profile
