@@ -1,5 +1,5 @@
-/* --keeper-fd: for libstint, whose caller may have threads, children and signal handlers of its own, so that it can neither fork nor
- * be the parent of a command's orphans. The guard stays as the keeper of a child, which goes on as without this option. See
+/* --keeper-fd: for libstint, whose caller may have threads, children and signal handlers of its own, so that it can neither fork
+ * nor be the parent of a command's orphans. The guard stays as the keeper of a child, which goes on as without this option. See
  * guard.h. */
 #include "sandbox/guard.h"
 
