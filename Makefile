@@ -16,6 +16,7 @@ mandir      ?= $(prefix)/share/man
 libdir      ?= $(prefix)/lib
 includedir  ?= $(prefix)/include
 DESTDIR     ?=
+LDCONFIG    ?= ldconfig
 BUILD       ?= build
 CC          ?= cc
 VERSION     := 0.1.0
@@ -262,7 +263,7 @@ install: all
 	cp -R examples $(DESTDIR)$(datadir)/
 	for m in $(wildcard man/*.1); do install -m 644 $$m $(DESTDIR)$(mandir)/man1/; done
 	for m in $(wildcard man/*.5); do install -m 644 $$m $(DESTDIR)$(mandir)/man5/; done
-	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || $(LDCONFIG)
 
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/stint $(addprefix $(DESTDIR)$(libexecdir)/,stint-coordinator stint-warden stint-guard)

@@ -57,8 +57,8 @@ enum stint_option {
 int stint_policy_new(struct stint_policy **ret, struct stint_error *e);
 void stint_policy_free(struct stint_policy *p);
 
-/* Borrowed: it must live as long as the policy. Without one: agent. */
-void stint_policy_profile(struct stint_policy *p, const struct stint_profile *profile);
+/* In place of the one before; without one: agent. The policy holds it: it may be freed here at once. */
+void stint_policy_profile(struct stint_policy *p, struct stint_profile *profile);
 /* The path is copied, and looked up by each run: a missing one is that run's error. */
 int stint_policy_allow(struct stint_policy *p, enum stint_grant grant, const char *path, struct stint_error *e);
 /* TCP. Port 0 with STINT_BIND: whatever the kernel chooses. */

@@ -76,11 +76,15 @@ void stint_policy_free(struct stint_policy *p)
 	free(p->words);
 	free(p->o.paths);
 	free(p->programs);
+	stint_profile_free(p->profile);
 	free(p);
 }
 
-void stint_policy_profile(struct stint_policy *p, const struct stint_profile *profile)
+void stint_policy_profile(struct stint_policy *p, struct stint_profile *profile)
 {
+	if (profile != NULL)
+		atomic_fetch_add(&profile->holders, 1);
+	stint_profile_free(p->profile);
 	p->profile = profile;
 }
 

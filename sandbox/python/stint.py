@@ -201,7 +201,7 @@ class Sandbox:
         _lib.stint_policy_free(pointer)
 
     def _fill(self, policy):
-        _lib.stint_policy_profile(policy, self._profile._pointer)  # self keeps it alive
+        _lib.stint_policy_profile(policy, self._profile._pointer)
         for name, paths in self._paths.items():
             for path in paths:
                 _call("stint_policy_allow", policy, GRANTS[name], os.fsencode(path))
