@@ -226,7 +226,7 @@ static int finish_output(struct loop *l, struct err *e)
 int supervise_run(const struct supervise *s, struct supervise_end *ret, struct err *e)
 {
 	struct keeper_args a = {.timeout_ms = s->timeout_ms, .cgroup_fd = s->limits->cg.fd, .cgroup_name = s->limits->name,
-	                        .become = become, .cookie = (void *)(uintptr_t)s};
+	                        .become = become, .cookie = (void *)(uintptr_t)s, .gone = guard_tmp_gone};
 	struct loop l = {.s = s, .signal_fd = -1};
 	int rc = keeper_start(&l.keeper, &a, e);
 

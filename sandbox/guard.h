@@ -138,12 +138,16 @@ enum landlock_grant guard_tmp_grant(const struct guard_options *o);
 void guard_tmp_make(struct guard_tmp *ret);
 /* Takes it away again: nothing was started. */
 void guard_tmp_undo(struct guard_tmp *t);
+/* Takes away what that process made for itself; it is gone, and so are its children. For keepers (keeper.h). */
+void guard_tmp_gone(pid_t pid);
 /* Where it would be made, for --print-policy. */
 int guard_tmp_parent(struct buf *ret) MUST_CHECK;
 
 /* Below parent (the caller's own folder of mode 0700, all of whose entries it made): removes the folders of processes that are
  * gone. Follows no link, leaves other file systems, does a bounded amount of work, and nothing when it was done a minute ago. */
 void guard_sweep(int parent);
+/* Those of one process that is gone, now. */
+void guard_sweep_of(int parent, pid_t pid);
 /* "NAMESPACE.PID.START", hexadecimal: names a process for good, as far as one machine's boot goes. Short, because sockets are made
  * in TMPDIR and their paths end at 107 bytes. */
 #define GUARD_PROCESS_MAX 64

@@ -39,7 +39,7 @@ int guard_keep(int argc, char **argv, int (*run)(int argc, char **argv), struct 
 	char *end = NULL;
 	long fd = strtol(argv[2], &end, 10);
 	struct child c = {.argc = argc - 2, .argv = argv + 2, .run = run, .keep_fd = (int)fd};
-	struct keeper_args a = {.cgroup_fd = -1, .become = become, .cookie = &c};
+	struct keeper_args a = {.cgroup_fd = -1, .become = become, .cookie = &c, .gone = guard_tmp_gone};
 	sigset_t all;
 	sigset_t mask;
 	int rc;

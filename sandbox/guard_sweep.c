@@ -72,6 +72,11 @@ static bool lives(const char *pid, uint64_t start)
 	return start == 0 || now == start;
 }
 
+static bool read_name(const char *name, uint64_t *ret_ns, unsigned int *ret_pid, uint64_t *ret_start)
+{
+	return sscanf(name, "%" SCNx64 ".%x.%" SCNx64, ret_ns, ret_pid, ret_start) == 3 && *ret_pid > 0 && *ret_pid <= INT_MAX;
+}
+
 /* Is this the folder of a process that is gone? */
 static bool stale(const char *name, const struct stat *st, bool empty, time_t now)
 {
@@ -80,7 +85,7 @@ static bool stale(const char *name, const struct stat *st, bool empty, time_t no
 	uint64_t ns;
 	char word[16];
 
-	if (sscanf(name, "%" SCNx64 ".%x.%" SCNx64, &ns, &pid, &start) != 3 || pid == 0 || pid > INT_MAX)
+	if (!read_name(name, &ns, &pid, &start))
 		return false;
 	if (ns == 0 || ns != pid_namespace())
 		return now - st->st_mtime > AGE_FOREIGN;
@@ -191,9 +196,17 @@ static bool due(int parent, time_t now)
 	return fd >= 0 && futimens(fd, NULL) == 0;
 }
 
-static void sweep_one(struct sweep *s, int parent, const char *name, time_t now)
+/* Under a name that a later sweep goes on with, should this one not come to the end. */
+static void discard(struct sweep *s, int parent, const char *name)
 {
 	char old[NAME_MAX + 1];
+
+	if (snprintf(old, sizeof(old), OLD "%s", name) < (int)sizeof(old) && renameat(parent, name, parent, old) == 0)
+		remove_all(s, parent, old);
+}
+
+static void sweep_one(struct sweep *s, int parent, const char *name, time_t now)
+{
 	struct stat st;
 
 	if (str_starts(name, OLD)) {
@@ -204,32 +217,54 @@ static void sweep_one(struct sweep *s, int parent, const char *name, time_t now)
 		return;
 	if (stale(name, &st, true, now) && unlinkat(parent, name, AT_REMOVEDIR) == 0)
 		return;
-	if (!stale(name, &st, false, now) || snprintf(old, sizeof(old), OLD "%s", name) >= (int)sizeof(old))
-		return;
-	if (renameat(parent, name, parent, old) == 0)
-		remove_all(s, parent, old);
+	if (stale(name, &st, false, now))
+		discard(s, parent, name);
+}
+
+/* The entries of parent, and s made ready; NULL when they cannot be read. */
+static DIR *begin(struct sweep *s, int parent)
+{
+	AUTO_FD fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+	DIR *d = fd < 0 || fstat(fd, &st) != 0 ? NULL : fdopendir(fd);
+
+	if (d == NULL)
+		return NULL;
+	(void)fd_take(&fd);
+	*s = (struct sweep){.dev = st.st_dev, .left = REMOVALS_MAX};
+	return d;
 }
 
 void guard_sweep(int parent)
 {
 	time_t now = time(NULL);
-	struct sweep s = {.left = REMOVALS_MAX};
 	struct dirent *entry;
-	struct stat st;
-	DIR *d;
-	int fd;
+	struct sweep s;
+	DIR *d = due(parent, now) ? begin(&s, parent) : NULL;
 
-	if (!due(parent, now) || fstat(parent, &st) != 0)
+	if (d == NULL)
 		return;
-	s.dev = st.st_dev;
-	fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	if (d == NULL) {
-		fd_close(&fd);
-		return;
-	}
 	while (s.left > 0 && (entry = readdir(d)) != NULL)
 		if (is_entry(entry->d_name))
 			sweep_one(&s, parent, entry->d_name, now);
+	(void)closedir(d);
+}
+
+void guard_sweep_of(int parent, pid_t pid)
+{
+	struct dirent *entry;
+	struct sweep s;
+	DIR *d = begin(&s, parent);
+
+	if (d == NULL)
+		return;
+	while (s.left > 0 && (entry = readdir(d)) != NULL) {
+		unsigned int of;
+		uint64_t start;
+		uint64_t ns;
+
+		if (read_name(entry->d_name, &ns, &of, &start) && of == (unsigned int)pid && ns != 0 && ns == pid_namespace())
+			discard(&s, parent, entry->d_name);
+	}
 	(void)closedir(d);
 }

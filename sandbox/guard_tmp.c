@@ -137,6 +137,25 @@ void guard_tmp_make(struct guard_tmp *ret)
 	(void)umask(mask);
 }
 
+static void gone_from(const char *base, pid_t pid)
+{
+	AUTO_BUF struct buf path = {0};
+	AUTO_FD fd = add_parent(&path, base) != 0 ? -1 : open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid())
+		guard_sweep_of(fd, pid);
+}
+
+void guard_tmp_gone(pid_t pid)
+{
+	const char *base = caller_tmp();
+
+	gone_from(base, pid);
+	if (!str_eq(base, "/tmp"))
+		gone_from("/tmp", pid);
+}
+
 void guard_tmp_undo(struct guard_tmp *t)
 {
 	if (t->path != NULL)

@@ -130,4 +130,8 @@ is "$(pgrep -cf '^python3 bomb.py')" 0 "... and nothing of it is left"
 for word in 0 -1 x 1000001; do guard --max-procs "$word" -- true; is "$RC" 125 "--max-procs '$word' is refused"; done
 for word in 0 1GB 512K 1; do guard --max-memory "$word" -- true; is "$RC" 125 "--max-memory '$word' is refused"; done
 guard --max-output 1 -- true; is "$RC" 125 "--max-output '1' is refused"; like "$ERR" 'as 64KiB, 512MiB' "... with examples"
+# ---------------------------------------------------------------- TMPDIR
+guard --timeout 60s -- sh -c 'mkdir -p "$TMPDIR/a/b" && chmod 0 "$TMPDIR/a" && echo "$TMPDIR"'
+like "$OUT" '/stint-guard-[0-9]+/' "the command has a TMPDIR of its own"
+[ -n "$OUT" ] && [ ! -e "$OUT" ] && pass "... which is gone when it has ended" || fail "... which is gone when it has ended" "$OUT"
 done_testing

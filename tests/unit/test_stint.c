@@ -298,6 +298,21 @@ static void relative_paths_begin_in_the_commands_folder(void **state)
 	stint_policy_free(p);
 }
 
+/* Not below a path that it chose itself: two commands at a time have two, and what is left in one goes with its command. */
+static void a_tmpdir_lasts_as_long_as_its_command(void **state)
+{
+	struct stint_result r = sh("echo $TMPDIR; mkdir $TMPDIR/d && ln -s / $TMPDIR/d/root && chmod 0 $TMPDIR/d; sleep 600 & cd $TMPDIR");
+
+	(void)state;
+	assert_int_equal(r.status, 0);
+	assert_non_null(strstr(r.out.bytes, "/stint-guard-"));
+	r.out.bytes[r.out.length - 1] = '\0';
+	assert_int_equal(access(r.out.bytes, F_OK), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(access("/bin/sh", X_OK), 0);
+	stint_result_done(&r);
+}
+
 /* ---------------------------------------------------------------- ends */
 
 #define STRAYS "sleep 600 & echo $!; (setsid sh -c 'sleep 600 & echo $!; wait' &); sleep 0.2; "
@@ -737,6 +752,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_started_says_why),
 		cmocka_unit_test(what_is_granted_is_all_there_is),
 		cmocka_unit_test(relative_paths_begin_in_the_commands_folder),
+		cmocka_unit_test(a_tmpdir_lasts_as_long_as_its_command),
 		cmocka_unit_test(strays_end_with_the_command),
 		cmocka_unit_test(the_deadline_ends_everything),
 		cmocka_unit_test(a_dead_caller_takes_the_command_along),
