@@ -82,6 +82,8 @@ struct guard_options {
  * even after a failure if it was given before the word that failed. -EINVAL with a sentence. */
 int guard_parse(struct guard_options *o, int argc, char **argv, struct err *e) MUST_CHECK;
 void guard_options_done(struct guard_options *o);
+/* Wherever --no-exec stood, it concerns every path but those of --allow-exec: called once, when the options are complete. */
+void guard_take_exec_away(struct guard_options *o);
 
 /* The command with {prompt} and {prompt_file} put in, as a fresh NULL-terminated vector; words without them are
  * borrowed. Replaced text is not looked at again. Released at exit only.

@@ -230,6 +230,20 @@ static int find_filter(const struct guard_options *o, bool net, const struct fil
 	return *ret != NULL ? 0 : err_set(e, EINVAL, "there is no profile %s", o->filter);
 }
 
+void guard_take_exec_away(struct guard_options *o)
+{
+	for (size_t i = 0; o->no_exec && i < o->n_paths; i++) {
+		struct guard_path *p = &o->paths[i];
+
+		if (p->keeps_exec)
+			continue;
+		if (p->grant == GRANT_READ)
+			p->grant = GRANT_READ_DATA;
+		else if (p->grant == GRANT_WRITE)
+			p->grant = GRANT_WRITE_DATA;
+	}
+}
+
 int guard_plan(const struct guard_options *o, struct guard_state *ret, struct err *e)
 {
 	bool net = o->net_unrestricted || o->connect.n > 0 || o->bind.n > 0;

@@ -304,21 +304,6 @@ static int set_option(struct guard_options *o, int opt, char *arg, struct err *e
 	}
 }
 
-/* Wherever on the command line --no-exec stood, it concerns every path but those of --allow-exec. */
-static void take_exec_away(struct guard_options *o)
-{
-	for (size_t i = 0; o->no_exec && i < o->n_paths; i++) {
-		struct guard_path *p = &o->paths[i];
-
-		if (p->keeps_exec)
-			continue;
-		if (p->grant == GRANT_READ)
-			p->grant = GRANT_READ_DATA;
-		else if (p->grant == GRANT_WRITE)
-			p->grant = GRANT_WRITE_DATA;
-	}
-}
-
 int guard_parse(struct guard_options *o, int argc, char **argv, struct err *e)
 {
 	int opt;
@@ -337,7 +322,7 @@ int guard_parse(struct guard_options *o, int argc, char **argv, struct err *e)
 		if (rc != 0)
 			return rc;
 	}
-	take_exec_away(o);
+	guard_take_exec_away(o);
 	o->command = argv + optind;
 	if ((o->probe_fd < 0) != (o->result_fd < 0))
 		return err_set(e, EINVAL, "--probe-fd and --result-fd belong together");

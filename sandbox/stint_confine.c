@@ -45,6 +45,7 @@ static int confine(const struct stint_policy *p, struct err *e)
 		return err_errno(e, ENOMEM, "cannot confine");
 	if (p->o.n_paths > 0)
 		memcpy(o.paths, p->o.paths, p->o.n_paths * sizeof(*o.paths));
+	guard_take_exec_away(&o);
 	rc = guard_plan(&o, &state, e);
 	if (rc == 0)
 		rc = guard_confine(&o, &state, e);

@@ -11,11 +11,14 @@ static const struct {
 	const char *word;
 	enum landlock_grant grant;
 	bool optional;
+	bool keeps_exec;
 } grants[] = {
-	[STINT_LIST] = {"--allow-list", GRANT_LIST, false},
-	[STINT_READ] = {"--allow-read", GRANT_READ, false},
-	[STINT_READ_OPTIONAL] = {"--optional-read", GRANT_READ, true},
-	[STINT_WRITE] = {"--allow-write", GRANT_WRITE, false},
+	[STINT_LIST] = {"--allow-list", GRANT_LIST, false, false},
+	[STINT_READ] = {"--allow-read", GRANT_READ, false, false},
+	[STINT_READ_OPTIONAL] = {"--optional-read", GRANT_READ, true, false},
+	[STINT_WRITE] = {"--allow-write", GRANT_WRITE, false, false},
+	[STINT_EXEC] = {"--allow-exec", GRANT_READ, false, true},
+	[STINT_UNIX] = {"--allow-unix", GRANT_UNIX, false, false},
 };
 
 static const struct {
@@ -30,6 +33,10 @@ static const char *const option_words[] = {
 	[STINT_NO_SYSTEM] = "--no-system",
 	[STINT_NO_SCOPE] = "--no-scope",
 	[STINT_NET_UNRESTRICTED] = "--net-unrestricted",
+	[STINT_NO_EXEC] = "--no-exec",
+	[STINT_BEST_EFFORT] = "--best-effort",
+	[STINT_ENV_ALL] = "--env-all",
+	[STINT_NO_TMP] = "--no-tmp",
 };
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -130,7 +137,8 @@ static int add_path(struct stint_policy *p, unsigned int grant, const char *path
 	if (rc != 0)
 		return rc;
 	p->o.paths[p->o.n_paths++] = (struct guard_path){.path = p->words[p->n_words - 1], .grant = grants[grant].grant,
-	                                                 .optional = grants[grant].optional};
+	                                                 .optional = grants[grant].optional,
+	                                                 .keeps_exec = grants[grant].keeps_exec};
 	return 0;
 }
 
@@ -178,7 +186,18 @@ int stint_policy_option(struct stint_policy *p, enum stint_option option, struct
 	p->o.no_system |= option == STINT_NO_SYSTEM;
 	p->o.no_scope |= option == STINT_NO_SCOPE;
 	p->o.net_unrestricted |= option == STINT_NET_UNRESTRICTED;
+	p->o.no_exec |= option == STINT_NO_EXEC;
+	p->o.best_effort |= option == STINT_BEST_EFFORT;
 	return 0;
+}
+
+int stint_policy_env(struct stint_policy *p, const char *word, struct stint_error *error)
+{
+	struct err e = {0};
+	int rc = word == NULL || word[0] == '\0' || word[0] == '=' ? err_set(&e, EINVAL, "a variable needs a name")
+	                                                           : add_words(p, "--env", word, &e);
+
+	return stint_fail(error, &e, rc);
 }
 
 static int set_min_abi(struct stint_policy *p, int abi, struct err *e)

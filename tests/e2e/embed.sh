@@ -87,6 +87,7 @@ int main(void)
 	       sizeof(struct stint_output), sizeof(struct stint_result));
 	printf("%d %d %d %d %d %d %d %d\n", STINT_LIST, STINT_READ, STINT_READ_OPTIONAL, STINT_WRITE, STINT_CONNECT, STINT_BIND,
 	       STINT_NO_SYSTEM, STINT_NET_UNRESTRICTED);
+	printf("%d %d %d %d %d %d %d\n", STINT_EXEC, STINT_UNIX, STINT_NO_SCOPE, STINT_NO_EXEC, STINT_BEST_EFFORT, STINT_ENV_ALL, STINT_NO_TMP);
 	return 0;
 }
 END
@@ -97,7 +98,8 @@ for s, n, f in ((E, "error", "message"), (C, "command", "folder"), (C, "command"
                 (O, "output", "total"), (R, "result", "left"), (R, "result", "err"), (R, "result", "violations"), (R, "result", "n_violations")):
     print(f"stint_{n}.{f} {getattr(s, f).offset}")
 print(*map(ctypes.sizeof, (E, C, V, O, R)))
-print(*(stint.GRANTS[g] for g in ("list", "read", "optional_read", "write")), *stint.PORTS.values(), stint.OPTIONS["no_system"], stint.OPTIONS["net_unrestricted"])'
+print(*(stint.GRANTS[g] for g in ("list", "read", "optional_read", "write")), *stint.PORTS.values(), stint.OPTIONS["no_system"], stint.OPTIONS["net_unrestricted"])
+print(*(stint.GRANTS[g] for g in ("exec", "unix")), *(stint.OPTIONS[o] for o in ("no_scope", "no_exec", "best_effort", "env_all", "no_tmp")))'
 is "$OUT" "$("$work/layout")" "Python's structures are C's"
 py 'with stint.Sandbox() as box:
     r = box.run(["sh", "-c", "cat; echo problem >&2; exit 7"], input=b"a\0b")
@@ -116,6 +118,12 @@ py "for more in ({}, {'read': '$work'}, {'read': ['$work/secret']}):
 is "$OUT" "
 content
 content" "a grant"
+py 'with stint.Sandbox(env={"A": "b c"}) as box: print(box.run(["sh", "-c", "echo $A ${LD_LIBRARY_PATH:-short}"]).stdout.strip())
+with stint.Sandbox(env=["A=1", "PYTHONPATH"], env_all=False) as box: print(box.run(["sh", "-c", "echo $A ${PYTHONPATH:+passed}"]).stdout.strip())
+with stint.Sandbox(no_exec=True, write=".") as box: print(box.run(["sh", "-c", "cp /bin/true t; ./t"]).status)'
+is "$OUT" "b c short
+1 passed
+126" "environment, and grants without execute"
 py 'import errno
 def fails(what, f):
     try: f(); print("no error")

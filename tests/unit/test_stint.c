@@ -124,6 +124,9 @@ static void policies_refuse_what_makes_no_sense(void **state)
 	assert_int_equal(stint_policy_port(p, STINT_BIND, 0, NULL), 0);
 	assert_int_equal(stint_policy_port(p, (enum stint_port)9, 1, NULL), -EINVAL);
 	assert_int_equal(stint_policy_option(p, (enum stint_option)99, NULL), -EINVAL);
+	assert_int_equal(stint_policy_env(p, "", &e), -EINVAL);
+	assert_string_equal(e.message, "a variable needs a name");
+	assert_int_equal(stint_policy_env(p, "=x", NULL), -EINVAL);
 	assert_int_equal(stint_policy_min_abi(p, 0, NULL), -EINVAL);
 	assert_int_equal(stint_policy_min_abi(p, 1000, NULL), -EINVAL);
 	for (unsigned int i = 0; i < GUARD_MAX_PORTS; i++)
@@ -294,6 +297,58 @@ static void relative_paths_begin_in_the_commands_folder(void **state)
 	assert_string_equal(r.err.bytes, "");
 	assert_memory_equal(r.out.bytes, folder, strlen(folder));
 	assert_non_null(strstr(r.out.bytes, "content"));
+	stint_result_done(&r);
+	stint_policy_free(p);
+}
+
+static void the_environment_is_short(void **state)
+{
+	const char *argv[] = {"true", NULL};
+	struct stint_policy *p = policy_new();
+	struct stint_result r;
+
+	(void)state;
+	assert_int_equal(setenv("STINT_TEST_SECRET", "xyzzy", 1), 0);
+	assert_int_equal(setenv("STINT_TEST_PASSED", "on", 1), 0);
+	r = sh_with(p, (struct stint_command){0}, "echo $STINT_TEST_SECRET$STINT_TEST_PASSED${PATH:+path}");
+	assert_string_equal(r.out.bytes, "path\n");
+	stint_result_done(&r);
+	assert_int_equal(stint_policy_env(p, "STINT_TEST_PASSED", NULL), 0);
+	assert_int_equal(stint_policy_env(p, "MADE=a b", NULL), 0);
+	r = sh_with(p, (struct stint_command){0}, "echo $STINT_TEST_SECRET$STINT_TEST_PASSED $MADE");
+	assert_string_equal(r.out.bytes, "on a b\n");
+	stint_result_done(&r);
+	assert_int_equal(stint_policy_env(p, "STINT_TEST_NOT_SET", NULL), 0);
+	not_started(p, (struct stint_command){.argv = argv}, EPERM, "STINT_TEST_NOT_SET");
+	stint_policy_free(p);
+	p = policy_new();
+	assert_int_equal(stint_policy_option(p, STINT_ENV_ALL, NULL), 0);
+	r = sh_with(p, (struct stint_command){0}, "echo $STINT_TEST_SECRET");
+	assert_string_equal(r.out.bytes, "xyzzy\n");
+	stint_result_done(&r);
+	stint_policy_free(p);
+	(void)unsetenv("STINT_TEST_SECRET");
+}
+
+static void grants_without_execute(void **state)
+{
+	struct stint_policy *p = policy_new();
+	const char *script = "for d in . exec; do cp /bin/true $d/t 2>&1; $d/t && echo ran; rm -f t; done";
+	char exec[64];
+	struct stint_result r;
+
+	(void)state;
+	(void)snprintf(exec, sizeof(exec), "%s/exec", folder);
+	assert_int_equal(mkdir(exec, 0700), 0);
+	assert_int_equal(stint_policy_allow(p, STINT_WRITE, ".", NULL), 0);
+	r = sh_with(p, (struct stint_command){.folder = folder}, script);
+	assert_string_equal(r.out.bytes, "ran\nran\n");
+	stint_result_done(&r);
+	assert_int_equal(stint_policy_option(p, STINT_NO_EXEC, NULL), 0);
+	assert_int_equal(stint_policy_allow(p, STINT_EXEC, "exec", NULL), 0);
+	r = sh_with(p, (struct stint_command){.folder = folder}, script);
+	assert_string_equal(r.out.bytes, "ran\n");
+	assert_non_null(strstr(r.err.bytes, "Permission denied"));
 	stint_result_done(&r);
 	stint_policy_free(p);
 }
@@ -685,6 +740,21 @@ static int confined_by_a_file(void)
 	return 0;
 }
 
+static int confined_without_execute(void)
+{
+	struct stint_policy *p = policy_new();
+	char path[96];
+
+	(void)snprintf(path, sizeof(path), "%s/exec/t", folder);
+	MUST(stint_policy_allow(p, STINT_READ, "/bin", NULL) == 0 && stint_policy_option(p, STINT_NO_SYSTEM, NULL) == 0);
+	MUST(stint_policy_option(p, STINT_NO_EXEC, NULL) == 0 && stint_policy_allow(p, STINT_READ, folder, NULL) == 0);
+	MUST(access(path, X_OK) == 0);
+	MUST(stint_confine(p, 0, NULL) == 0);
+	MUST(try_open(path) == 0 && try_open("/bin/true") == 0);
+	MUST(execl(path, "t", (char *)NULL) < 0 && errno == EACCES);
+	return 0;
+}
+
 static int not_confined(void)
 {
 	struct stint_policy *p = policy_new();
@@ -730,6 +800,7 @@ static void the_process_confines_itself(void **state)
 	(void)state;
 	in_child(confined);
 	in_child(confined_by_a_file);
+	in_child(confined_without_execute);
 	in_child(not_confined);
 	in_child(confined_with_threads);
 }
@@ -752,6 +823,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_started_says_why),
 		cmocka_unit_test(what_is_granted_is_all_there_is),
 		cmocka_unit_test(relative_paths_begin_in_the_commands_folder),
+		cmocka_unit_test(the_environment_is_short),
+		cmocka_unit_test(grants_without_execute),
 		cmocka_unit_test(a_tmpdir_lasts_as_long_as_its_command),
 		cmocka_unit_test(strays_end_with_the_command),
 		cmocka_unit_test(the_deadline_ends_everything),
