@@ -266,7 +266,7 @@ if command -v git >/dev/null; then
 fi
 guard --probe-fd 0 --result-fd 1; is "$RC" 125 "--probe-fd of something else is refused"
 guard --probe-fd 0 -- true; is "$RC" 125 "--probe-fd needs --result-fd"
-run as "$D/stint-guard" --keep-fd 77 -- true; is "$RC" 125 "--keep-fd of nothing"; like "$ERR" '--keep-fd 77: an open descriptor' "... is said"
-guard --keep-fd 9 -- true; is "$RC" 125 "--keep-fd elsewhere than in front"
+run as "$D/stint-guard" --keeper-fd 77 -- true; is "$RC" 125 "--keeper-fd of nothing"; like "$ERR" '--keeper-fd 77: an open descriptor' "... is said"
+guard --keeper-fd 9 -- true; is "$RC" 125 "--keeper-fd elsewhere than in front"
 guard --print-profile; is "$RC" 125 "--print-profile needs a file"; like "$ERR" 'a profile in a file' "... which is said"
 done_testing

@@ -83,7 +83,7 @@ done < <(grep '^|' "$DOC")
 [ "$rows" -ge 50 ] && pass "$rows rows were run" || fail "the table is read" "$rows rows"
 
 # Options that callers give, not people, have their tests in guard.sh.
-callers=' --prompt-fd --prompt-file --error-fd --probe-fd --result-fd --keep-fd '
+callers=' --prompt-fd --prompt-file --error-fd --probe-fd --result-fd --keep-fd --keeper-fd '
 run as stint guard --help
 for option in $(grep -oE -- '--[a-z][a-z-]+' <<<"$OUT" | sort -u) --help; do
     [[ $callers == *" $option "* ]] || ok "$option is in the table" grep -qE -- "$option( |\$)" <<<"$words"

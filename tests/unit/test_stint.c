@@ -545,6 +545,40 @@ static void no_descriptor_is_inherited(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void *run_a_while(void *arg)
+{
+	int *status = arg;
+	struct stint_result r = sh("sleep 1; exit 9");
+
+	*status = r.status;
+	stint_result_done(&r);
+	return NULL;
+}
+
+/* A child that another thread makes in the middle of a run has copies of all that is open then. */
+static void a_fork_in_the_middle_holds_nothing_up(void **state)
+{
+	struct timespec limit;
+	pthread_t thread;
+	int status = -1;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, run_a_while, &status), 0);
+	(void)usleep(500000);
+	pid = fork();
+	if (pid == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	(void)clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 60;
+	assert_int_equal(pthread_timedjoin_np(thread, NULL, &limit), 0);
+	assert_int_equal(status, 9);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static int open_fds(void)
 {
 	int n = 0;
@@ -834,6 +868,7 @@ int main(void)
 		cmocka_unit_test(signals_are_as_in_a_fresh_process),
 		cmocka_unit_test(no_descriptor_is_inherited),
 		cmocka_unit_test(no_descriptor_is_left),
+		cmocka_unit_test(a_fork_in_the_middle_holds_nothing_up),
 		cmocka_unit_test(profiles_that_cannot_be_had),
 		cmocka_unit_test(a_profile_in_a_file),
 		cmocka_unit_test(a_compiled_profile),
