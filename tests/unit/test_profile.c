@@ -230,6 +230,9 @@ static void conditions(void **state)
 	assert_int_equal(asks(MASK, SYS_dup2, 0x0f, 3, 0), ENOSYS);
 #endif
 	assert_int_equal(asks("extends: strict\nallow: [{call: socket, if: {arg: 0, is: AF_UNIX}}]\n", SYS_socket, AF_UNIX, 0, 0), 0);
+	assert_int_equal(asks("extends: strict\ndefault: errno ENOTSUP\n", SYS_getpid, 0, 0, 0), ENOTSUP);
+	assert_int_equal(asks("extends: strict\ndefault: errno EOPNOTSUPP\n", SYS_getpid, 0, 0, 0), EOPNOTSUPP);
+	assert_int_equal(asks("extends: strict\ndefault: errno EWOULDBLOCK\n", SYS_getpid, 0, 0, 0), EAGAIN);
 	assert_int_equal(asks("extends: strict\ndefault: notify\n", SYS_getpid, 0, 0, 0), NOTIFIED);
 	assert_int_equal(asks("extends: strict\ndeny: [{call: read, errno: notify}]\n", SYS_read, 0, 0, 0), NOTIFIED);
 }
@@ -290,6 +293,10 @@ static void mistakes(void **state)
 	refused("extends: strict\nallow: [{call: '@io', if: {arg: 0, is: 1}}]\n", "2:16", "conditions belong to one call");
 	refused("extends: strict\nallow: [{call: dup, errno: EPERM}]\n", "2:21", "belongs to an entry of deny");
 	refused("extends: strict\nallow: [dup]\ndeny: [dup]\n", "3:8", "allowed and refused");
+	refused("extends: strict\ndeny: [dup, {call: dup, errno: ENOENT}]\n", "2:20", "refused in two ways");
+	refused("extends: strict\ndeny: [\"@aio\", {call: io_setup, errno: kill}]\n", "2:23", "refused in two ways");
+	refused("extends: strict\nallow: [{call: dup, if: {arg: 0, is: 1}}]\ndeny: [{call: dup, if: {arg: 0, is: 1}}]\n", "3:15",
+	        "allowed and refused");
 	refused("extends: strict\nname: agent\n", "2:7", "built-in");
 	refused("extends: strict\nallow: [{call: socket, if: {arg: 0, is: AF_UNX}}]\n", "2:41", "did you mean AF_UNIX?");
 	refused("allow: [read]\n", "1:1", "execve is not allowed");
