@@ -63,12 +63,15 @@ WARDEN := $(BASE) $(WIRE) sandbox/warden_main.c sandbox/warden_loop.c sandbox/pr
           sandbox/command.c sandbox/init.c sandbox/agent_side.c sandbox/identity.c sandbox/cgroup.c sandbox/killall.c
 # Between a command and whoever wants its whole tree ended.
 KEEPER := sandbox/keeper.c sandbox/descendants.c sandbox/cgroup.c
+# Was a profile tried here?
+CHECKED := sandbox/checked.c sandbox/guard_checked.c
 # The guard: libc only.
 GUARD  := $(BASE) sandbox/guard_main.c sandbox/guard_options.c sandbox/guard_prompt.c sandbox/guard_confine.c \
           sandbox/guard_env.c sandbox/guard_tmp.c sandbox/guard_sweep.c sandbox/guard_summary.c sandbox/guard_policy.c \
-          sandbox/guard_compile.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c $(KEEPER) sandbox/guard_keep.c
+          sandbox/guard_compile.c $(CHECKED) sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c $(KEEPER) sandbox/guard_keep.c
 # The confinement and what it takes.
-CONFINE := sandbox/guard_confine.c sandbox/guard_env.c sandbox/guard_tmp.c sandbox/guard_sweep.c sandbox/landlock.c sandbox/seccomp.c
+CONFINE := sandbox/guard_confine.c $(CHECKED) sandbox/guard_env.c sandbox/guard_tmp.c sandbox/guard_sweep.c sandbox/landlock.c \
+           sandbox/seccomp.c
 # Profiles and what compiles them: with libseccomp, so not the guard.
 PROFILE := sandbox/profile.c sandbox/profile_arch.c sandbox/profile_sets.c sandbox/profiles.c sandbox/sets.c
 # libstint: what the guard confines with, for programs; libc only.
@@ -87,7 +90,15 @@ COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark libseccomp)
 
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-all: $(addprefix $(BUILD)/bin/,$(PROGRAMS)) $(BUILD)/lib/libstint.so
+# What `stint profile check` runs: found beside the programs, installed or not.
+CORPUS := $(wildcard sandbox/corpus/*.yaml)
+CORPUS_BUILT := $(patsubst sandbox/%,$(BUILD)/share/stint/%,$(CORPUS))
+
+all: $(addprefix $(BUILD)/bin/,$(PROGRAMS)) $(BUILD)/lib/libstint.so $(CORPUS_BUILT)
+
+$(CORPUS_BUILT): $(BUILD)/share/stint/%: sandbox/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 $(BUILD)/obj/orchestrator/%.o $(BUILD)/obj/protocol/%.o: CPPFLAGS += $(COORD_CFLAGS)
 $(BUILD)/obj/%.o: %.c
@@ -261,6 +272,8 @@ install: all
 		>$(DESTDIR)$(libdir)/pkgconfig/stint.pc
 	install -m 644 sandbox/python/stint.py $(DESTDIR)$(datadir)/python/stint.py
 	cp -R examples $(DESTDIR)$(datadir)/
+	install -d $(DESTDIR)$(datadir)/corpus
+	install -m 644 $(CORPUS) $(DESTDIR)$(datadir)/corpus/
 	for m in $(wildcard man/*.1); do install -m 644 $$m $(DESTDIR)$(mandir)/man1/; done
 	for m in $(wildcard man/*.5); do install -m 644 $$m $(DESTDIR)$(mandir)/man5/; done
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || $(LDCONFIG)

@@ -359,3 +359,15 @@ int profile_load(struct profile *ret, const char *word, bool net, struct err *e)
 	                                       near != NULL ? near : "stint profile list names them; a file has a / or . in its name",
 	                                       near != NULL ? "?" : ""));
 }
+
+int profile_content(const char *word, uint64_t *ret, struct err *e)
+{
+	struct profile p;
+	int rc = profile_load(&p, word, true, e);
+
+	if (rc != 0)
+		return rc;
+	*ret = profile_hash(&p);
+	profile_done(&p);
+	return 0;
+}

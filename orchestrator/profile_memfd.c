@@ -18,10 +18,10 @@ static bool has_inet(const struct profile *p)
 	return false;
 }
 
-static int to_memfd(const struct profile *p, const struct profile_program *made, struct err *e)
+static int to_memfd(const struct profile *p, const struct profile_program *made, uint64_t content, struct err *e)
 {
 	struct filter_file head = {.magic = FILTER_FILE_MAGIC, .n = made->n,
-	                           .sockets = has_inet(p) ? 1 : 0};
+	                           .sockets = has_inet(p) ? 1 : 0, .content = content};
 	AUTO_BUF struct buf b = {0};
 	int rc;
 	int fd;
@@ -37,14 +37,17 @@ static int to_memfd(const struct profile *p, const struct profile_program *made,
 int profile_memfd(const char *word, bool net, struct err *e)
 {
 	struct profile_program made = {0};
+	uint64_t content = 0;
 	struct profile p;
 	int rc = profile_load(&p, word, net, e);
 	int fd;
 
 	if (rc != 0)
 		return rc;
-	rc = profile_compile(&p, &made, e);
-	fd = rc == 0 ? to_memfd(&p, &made, e) : rc;
+	rc = profile_content(word, &content, e);
+	if (rc == 0)
+		rc = profile_compile(&p, &made, e);
+	fd = rc == 0 ? to_memfd(&p, &made, content, e) : rc;
 	profile_program_done(&made);
 	profile_done(&p);
 	return fd;

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "sandbox/checked.h"
 #include "sandbox/landlock.h"
 #include "sandbox/seccomp.h"
 
@@ -57,6 +58,8 @@ struct guard_options {
 	bool no_tmp;      /* no TMPDIR of its own */
 	bool env_all;     /* the whole environment is passed on */
 	bool print_policy;
+	bool named;         /* --profile was given */
+	bool checked;       /* a profile that was not checked here is refused */
 	bool quiet;
 	bool print_profile;
 	bool help;
@@ -114,6 +117,7 @@ struct guard_state {
 	bool sockets;     /* the filter lets inet sockets be made */
 	const struct filter *filter; /* NULL for none */
 	struct landlock_rights handled;
+	enum checked checked; /* what is known of the profile; passed unless it was named or --checked given */
 	struct buf absent; /* system rows that this machine lacks, ", " between */
 	struct guard_tmp tmp;
 	char **env;       /* the command's environment; the vector and what it replaces are released at exit only */
@@ -160,6 +164,10 @@ int guard_environment(const struct guard_options *o, struct guard_state *s, stru
 
 /* Has the coordinator print what guard_plan() found as JSON; returns only when that fails. Paths are looked up, nothing is made. */
 int guard_policy(const struct guard_options *o, struct guard_state *s, struct err *e) MUST_CHECK;
+
+/* Looks up whether the profile was tried here (checked.h), where that is asked for. -EPERM when --checked demands it and it was
+ * not. */
+int guard_checked(const struct guard_options *o, const struct filter *f, enum checked *ret, struct err *e) MUST_CHECK;
 
 /* The folders and devices that every program expects. */
 struct guard_system_row {

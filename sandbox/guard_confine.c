@@ -253,8 +253,9 @@ int guard_plan(const struct guard_options *o, struct guard_state *ret, struct er
 	if (rc != 0)
 		return rc;
 	*ret = (struct guard_state){.sockets = f == NULL || f->net, .filter = f, .tmp.fd = -1};
-	if (o->no_landlock)
-		return 0;
+	rc = guard_checked(o, f, &ret->checked, e);
+	if (rc != 0 || o->no_landlock)
+		return rc;
 	rc = usable_abi(o, ret->sockets, e);
 	if (rc < 0)
 		return rc;

@@ -33,6 +33,7 @@ static const char usage[] =
 	"  --env-all              pass everything on\n"
 	"Layers\n"
 	"  --profile NAME|FILE    which system calls: agent (default), `stint profile list` names the others\n"
+	"  --checked              refuse a profile that `stint profile check` has not passed here\n"
 	"  --filter NAME          agent, owner (no chmod, chown, xattr, utime either) or none\n"
 	"  --no-landlock  --no-scope                                      leave a layer out\n"
 	"  --min-abi N            refuse to start below Landlock ABI N\n"

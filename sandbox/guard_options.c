@@ -11,7 +11,7 @@
 
 enum opt {
 	OPT_READ = 256, OPT_WRITE, OPT_LIST, OPT_OPTIONAL, OPT_CONNECT, OPT_BIND, OPT_NET, OPT_NO_SYSTEM, OPT_NO_LANDLOCK,
-	OPT_FILTER, OPT_PROFILE, OPT_PROFILE_FD, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE,
+	OPT_FILTER, OPT_PROFILE, OPT_PROFILE_FD, OPT_CHECKED, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE,
 	OPT_TIMEOUT, OPT_MAX_MEMORY, OPT_MAX_PROCS, OPT_MAX_OUTPUT, OPT_REPORT, OPT_LEARN, OPT_YES, OPT_SUPERVISOR_FD,
 	OPT_ERROR_FD, OPT_PROBE_FD, OPT_RESULT_FD, OPT_HELP, OPT_KEEP_FD,
 	OPT_EXEC, OPT_NO_EXEC, OPT_UNIX, OPT_BEST_EFFORT, OPT_ENV, OPT_ENV_ALL, OPT_NO_TMP, OPT_PRINT_POLICY, OPT_PRINT_PROFILE,
@@ -34,6 +34,7 @@ static const struct option options[] = {
 	{"filter", required_argument, NULL, OPT_FILTER},
 	{"profile", required_argument, NULL, OPT_PROFILE},
 	{"profile-fd", required_argument, NULL, OPT_PROFILE_FD},
+	{"checked", no_argument, NULL, OPT_CHECKED},
 	{"no-scope", no_argument, NULL, OPT_NO_SCOPE},
 	{"min-abi", required_argument, NULL, OPT_MIN_ABI},
 	{"best-effort", no_argument, NULL, OPT_BEST_EFFORT},
@@ -151,6 +152,7 @@ static int set_filter(struct guard_options *o, const char *name, struct err *e)
 	if (!str_eq(name, "agent") && !str_eq(name, "owner") && !str_eq(name, "none"))
 		return err_set(e, EINVAL, "--filter %s: agent, owner or none is needed", name);
 	o->filter = str_eq(name, "none") ? NULL : name;
+	o->named = false;
 	return 0;
 }
 
@@ -161,6 +163,7 @@ static int set_profile(struct guard_options *o, const char *word, struct err *e)
 	const char *near;
 	size_t n = 0;
 
+	o->named = true;
 	o->profile_file = strpbrk(word, "/.") != NULL ? word : NULL;
 	if (o->profile_file != NULL || filter_find(word, true) != NULL) {
 		o->filter = word;
@@ -232,6 +235,7 @@ static void set_flag(struct guard_options *o, int opt)
 	             : opt == OPT_BEST_EFFORT ? &o->best_effort
 	             : opt == OPT_ENV_ALL     ? &o->env_all
 	             : opt == OPT_NO_TMP      ? &o->no_tmp
+	             : opt == OPT_CHECKED     ? &o->checked
 	             : opt == OPT_QUIET       ? &o->quiet
 	             : opt == OPT_YES         ? &o->supervise.yes
 	                                      : &o->help;

@@ -100,6 +100,15 @@ int guard_lacks(struct buf *ret, int abi)
 	return rc;
 }
 
+/* Nobody tried the profile that was asked for, or it did not do what it should. */
+static int add_checked(struct buf *b, const struct guard_options *o, const struct guard_state *s)
+{
+	if (s->filter == NULL || s->checked == CHECKED_PASSED)
+		return 0;
+	return buf_addf(b, "profile %s %s with this libc and kernel: `stint profile check %s` tries it\n", s->filter->name,
+	                s->checked == CHECKED_FAILED ? "failed its check" : "was never checked", o->filter);
+}
+
 static int add_layers(struct buf *b, const struct guard_options *o, const struct guard_state *s)
 {
 	AUTO_BUF struct buf lacks = {0};
@@ -184,5 +193,7 @@ int guard_summary(struct buf *ret, const struct guard_options *o, const struct g
 		rc = add_network(ret, o, s);
 	if (rc == 0)
 		rc = add_environment(ret, o, s);
+	if (rc == 0)
+		rc = add_checked(ret, o, s);
 	return rc == 0 ? add_layers(ret, o, s) : rc;
 }

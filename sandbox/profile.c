@@ -50,6 +50,36 @@ const struct profile_row *profile_find(const struct profile *p, const char *call
 	return NULL;
 }
 
+/* FNV-1a: profiles are told apart, nobody gains anything by two that are alike. */
+static uint64_t hash_add(uint64_t h, const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+uint64_t profile_hash(const struct profile *p)
+{
+	uint64_t head[] = {p->otherwise, p->otherwise_error, p->n};
+	uint64_t h = hash_add(UINT64_C(0xcbf29ce484222325), head, sizeof(head));
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct profile_row *r = &p->row[i];
+		uint64_t row[] = {r->action, r->error, r->n_cond};
+
+		h = hash_add(h, r->call, strlen(r->call) + 1);
+		h = hash_add(h, row, sizeof(row));
+		for (unsigned int k = 0; k < r->n_cond; k++) {
+			uint64_t cond[] = {r->cond[k].arg, r->cond[k].wide, r->cond[k].mask, r->cond[k].value};
+
+			h = hash_add(h, cond, sizeof(cond));
+		}
+	}
+	return h;
+}
+
 /* ---- compiling */
 
 static uint32_t action_of(enum profile_action action, uint16_t error)

@@ -39,7 +39,7 @@ int filter_read(int fd, const struct filter **ret, struct err *e)
 	f = malloc(sizeof(*f));
 	if (f == NULL)
 		return err_errno(e, ENOMEM, "cannot read the compiled profile");
-	*f = (struct filter){head->name, head->sockets != 0, (unsigned short)head->n, insn};
+	*f = (struct filter){head->name, head->sockets != 0, (unsigned short)head->n, insn, head->content};
 	*ret = f;
 	bytes = NULL;
 	return 0;

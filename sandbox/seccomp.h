@@ -4,6 +4,7 @@
 
 #include <linux/filter.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -12,6 +13,7 @@ struct filter {
 	bool net;         /* inet and netlink sockets exist */
 	unsigned short n;
 	const struct sock_filter *insn;
+	uint64_t content; /* profile_hash() of the profile with its inet sockets, whichever this is */
 };
 extern const struct filter filter_data[]; /* generated; ends with a NULL name */
 

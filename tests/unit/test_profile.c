@@ -73,7 +73,7 @@ static void exactly_everywhere(const struct profile *p)
 
 		if (profile_compile_for(p, entries[i].arch, &made, &e) != 0)
 			fail_msg("%s: %s", p->name, e.msg);
-		f = (struct filter){p->name, false, made.n, made.insn};
+		f = (struct filter){p->name, false, made.n, made.insn, 0};
 		exactly(p, &entries[i], &f);
 		profile_program_done(&made);
 	}
@@ -181,7 +181,7 @@ static int asks(const char *text, long nr, uint64_t a, uint64_t b, uint64_t c)
 
 	if (parse(&p, text, &e) != 0 || profile_compile(&p, &made, &e) != 0)
 		fail_msg("%s: %s", text, e.msg);
-	f = (struct filter){p.name, false, made.n, made.insn};
+	f = (struct filter){p.name, false, made.n, made.insn, 0};
 	got = verdict(&f, &d);
 	exactly_everywhere(&p);
 	profile_program_done(&made);
