@@ -152,6 +152,7 @@ static int set_filter(struct guard_options *o, const char *name, struct err *e)
 	if (!str_eq(name, "agent") && !str_eq(name, "owner") && !str_eq(name, "none"))
 		return err_set(e, EINVAL, "--filter %s: agent, owner or none is needed", name);
 	o->filter = str_eq(name, "none") ? NULL : name;
+	o->profile_file = NULL; /* of --profile and --filter the last one holds */
 	o->named = false;
 	return 0;
 }
@@ -319,7 +320,7 @@ int guard_parse(struct guard_options *o, int argc, char **argv, struct err *e)
 	if (o->paths == NULL || o->env == NULL)
 		return err_errno(e, ENOMEM, "cannot read the command line");
 	opterr = 0;
-	optind = 1;
+	optind = 0; /* and not 1: forgets as well the half-read word at which an earlier call gave up */
 	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		int rc = opt == '?' ? unknown(argv[optind - 1], e) : set_option(o, opt, optarg, e);
 

@@ -64,6 +64,8 @@ exits 0 "another argument passes" py ./mine.yaml 'import os, signal
 signal.signal(signal.SIGUSR2, signal.SIG_IGN); os.kill(os.getpid(), signal.SIGUSR2)'
 run stint guard --profile ./mine.yaml -- /bin/true
 like "$ERR" 'profile mine' "the summary names it"
+run stint guard --profile ./nosuch.yaml --filter agent -- /bin/true
+like "$RC $ERR" '^0 .*profile agent;' "of --profile and --filter the last one holds"
 run stint profile show ./mine.yaml
 like "$OUT" $'\n''sched_yield +EACCES +./mine.yaml:5'$'\n' "show says where a line comes from"
 like "$OUT" $'\n''read +allow +agent @io' "also what was inherited"
