@@ -195,9 +195,10 @@ FUZZ_BIN  := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(FUZZ_SRC))
 FUZZ_PART := $(BASE) $(WIRE) $(filter protocol/% roles/% orchestrator/agent% orchestrator/config% orchestrator/compile% \
              orchestrator/git_guard.c orchestrator/verdict% orchestrator/view% orchestrator/show.c orchestrator/report.c \
              orchestrator/cmd.c orchestrator/cmd_status.c orchestrator/cmd_log.c orchestrator/cmd_view.c,$(COORD)) \
-             sandbox/zones.c sandbox/command.c
+             sandbox/zones.c sandbox/command.c \
+             $(PROFILE) $(filter orchestrator/profile_%,$(COORD)) $(filter-out %_main.c,$(GUARD))
 $(BUILD)/obj/tests/fuzz/%.o: CPPFLAGS += $(COORD_CFLAGS)
-$(BUILD)/fuzz.a: $(call objs,$(sort $(FUZZ_PART)))
+$(BUILD)/fuzz.a: $(call objs,$(sort $(FUZZ_PART))) $(BUILD)/obj/gen/filter_data.o
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
 $(FUZZ_BIN): $(BUILD)/bin/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/fuzz.a

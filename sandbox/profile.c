@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
+#define ROWS_FIRST 64u
 #define INSNS_BYTES (PROFILE_INSNS_MAX * sizeof(struct sock_filter))
 
 void profile_begin(struct profile *ret, const char *name)
@@ -30,11 +31,13 @@ void profile_done(struct profile *p)
 
 int profile_add(struct profile *p, const struct profile_row *row, struct err *e)
 {
-	struct profile_row *more;
+	bool full = p->n % ROWS_FIRST == 0 && (p->n & (p->n - 1)) == 0; /* room doubles: 64, 128, 256, … */
+	struct profile_row *more = p->row;
 
 	if (p->n == PROFILE_ROWS_MAX)
 		return err_set(e, E2BIG, "profile %s has more than %u rows: use sets", p->name, PROFILE_ROWS_MAX);
-	more = realloc(p->row, (p->n + 1) * sizeof(*more));
+	if (full)
+		more = reallocarray(p->row, p->n == 0 ? ROWS_FIRST : 2 * p->n, sizeof(*more));
 	if (more == NULL)
 		return err_errno(e, ENOMEM, "cannot read profile %s", p->name);
 	p->row = more;

@@ -38,17 +38,19 @@ static const struct entry {
 static void exactly(const struct profile *p, const struct entry *e, const struct filter *f)
 {
 	static const uint64_t values[] = {0, 1, 2, 3, 10, 16, 17, 0x5412, 0xffffffff, UINT64_MAX};
+	struct rows rows;
 
+	rows_begin(&rows, p, e->arch);
 	for (int nr = 0; nr <= LAST; nr++) {
 		struct seccomp_data d = {.nr = nr, .arch = e->native};
 
-		same_for_rows(p, e->arch, f, d);
+		same_for_rows(&rows, f, d);
 		for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
 			for (size_t a = 0; a < 6; a++)
 				d.args[a] = values[v];
 			d.arch = e->native;
 			d.nr = nr;
-			same(p, e->arch, f, &d);
+			same(&rows, f, &d);
 			/* Foreign entries: nothing gets through, whatever the number is there. */
 			d.arch = e->foreign;
 			assert_int_equal(verdict(f, &d), KILLED);
@@ -73,7 +75,7 @@ static void exactly_everywhere(const struct profile *p)
 
 		if (profile_compile_for(p, entries[i].arch, &made, &e) != 0)
 			fail_msg("%s: %s", p->name, e.msg);
-		f = (struct filter){p->name, false, made.n, made.insn, 0};
+		f = (struct filter){p->name, false, made.n, made.insn, profile_hash(p)};
 		exactly(p, &entries[i], &f);
 		profile_program_done(&made);
 	}
@@ -181,7 +183,7 @@ static int asks(const char *text, long nr, uint64_t a, uint64_t b, uint64_t c)
 
 	if (parse(&p, text, &e) != 0 || profile_compile(&p, &made, &e) != 0)
 		fail_msg("%s: %s", text, e.msg);
-	f = (struct filter){p.name, false, made.n, made.insn, 0};
+	f = (struct filter){p.name, false, made.n, made.insn, profile_hash(&p)};
 	got = verdict(&f, &d);
 	exactly_everywhere(&p);
 	profile_program_done(&made);
