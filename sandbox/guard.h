@@ -116,6 +116,7 @@ struct guard_state {
 	int abi;          /* the running kernel's, 0 when Landlock is off by request */
 	bool sockets;     /* the filter lets inet sockets be made */
 	const struct filter *filter; /* NULL for none */
+	const uint64_t *key; /* of the filter's listener, NULL for none: see filter_install_listened() */
 	struct landlock_rights handled;
 	enum checked checked; /* what is known of the profile; passed unless it was named or --checked given */
 	struct buf absent; /* system rows that this machine lacks, ", " between */

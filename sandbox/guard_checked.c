@@ -8,7 +8,7 @@ int guard_checked(const struct guard_options *o, const struct filter *f, enum ch
 	*ret = CHECKED_PASSED;
 	if (!o->checked && !o->named)
 		return 0;
-	if (f == NULL)
+	if (f == NULL || o->filter == NULL)
 		return o->checked ? err_set(e, EINVAL, "--checked needs a profile: leave --filter none out") : 0;
 	*ret = checked_look(f->name, f->content);
 	if (!o->checked || *ret == CHECKED_PASSED)

@@ -211,6 +211,7 @@ static int confine_landlock(struct guard_options *o, struct guard_state *s, stru
 		rc = add_paths(&l, o, e);
 	if (rc == 0 && !o->net_unrestricted)
 		rc = add_ports(&l, o, e);
+	l.log = o->supervise.report != NULL;
 	if (rc == 0)
 		rc = add_tmp(&l, o, s, e);
 	if (rc == 0)
@@ -220,10 +221,11 @@ static int confine_landlock(struct guard_options *o, struct guard_state *s, stru
 }
 
 /* The programs to load: none by request, those of a compiled profile, or a built-in's. */
-static int find_filter(const struct guard_options *o, bool net, const struct filter **ret, struct err *e)
+static int find_filter(const struct guard_options *o, bool net, const struct filter **ret, const uint64_t **ret_key,
+                       struct err *e)
 {
 	if (o->profile_fd >= 0)
-		return filter_read(o->profile_fd, ret, e);
+		return filter_read(o->profile_fd, ret, ret_key, e);
 	if (o->filter == NULL)
 		return 0;
 	*ret = filter_find(o->filter, net);
@@ -248,11 +250,12 @@ int guard_plan(const struct guard_options *o, struct guard_state *ret, struct er
 {
 	bool net = o->net_unrestricted || o->connect.n > 0 || o->bind.n > 0;
 	const struct filter *f = NULL;
-	int rc = find_filter(o, net, &f, e);
+	const uint64_t *key = NULL;
+	int rc = find_filter(o, net, &f, &key, e);
 
 	if (rc != 0)
 		return rc;
-	*ret = (struct guard_state){.sockets = f == NULL || f->net, .filter = f, .tmp.fd = -1};
+	*ret = (struct guard_state){.sockets = f == NULL || f->net, .filter = f, .key = key, .tmp.fd = -1};
 	rc = guard_checked(o, f, &ret->checked, e);
 	if (rc != 0 || o->no_landlock)
 		return rc;
@@ -275,7 +278,8 @@ int guard_confine(struct guard_options *o, struct guard_state *s, struct err *e)
 	if (rc == 0)
 		rc = guard_environment(o, s, e);
 	if (rc == 0 && s->filter != NULL)
-		rc = filter_install(s->filter, e);
+		rc = s->key != NULL ? filter_install_listened(s->filter, s->key, o->supervisor_fd, s->tmp.path, e)
+		                    : filter_install(s->filter, e);
 	if (rc != 0)
 		guard_tmp_undo(&s->tmp);
 	return rc;

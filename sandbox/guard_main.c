@@ -106,7 +106,7 @@ static int exec_command(const struct guard_options *o, char **words)
 /* An open descriptor is a right that no layer takes back: what the caller happens to have open is not the command's. */
 static int close_inherited(const struct guard_options *o, struct err *e)
 {
-	const int own[] = {o->prompt_fd, o->error_fd, o->probe_fd, o->result_fd, o->profile_fd};
+	const int own[] = {o->prompt_fd, o->error_fd, o->probe_fd, o->result_fd, o->profile_fd, o->supervisor_fd};
 	int keep[GUARD_MAX_KEPT + sizeof(own) / sizeof(own[0])];
 	size_t n = 0;
 	int rc;

@@ -28,6 +28,8 @@ struct net_port_attr {
 #define CREATE_RULESET_VERSION 1u
 #define RULE_PATH_BENEATH 1
 #define RULE_NET_PORT 2
+#define RESTRICT_LOG_NEW_EXEC_ON (1u << 1)
+#define ABI_LOG 7
 
 /* The system calls have one number on every architecture that stint knows. */
 #ifndef SYS_landlock_create_ruleset
@@ -240,7 +242,7 @@ int landlock_add_port(const struct landlock *l, uint64_t rights, uint16_t port, 
 
 int landlock_enforce(const struct landlock *l, struct err *e)
 {
-	if (syscall(SYS_landlock_restrict_self, l->fd, 0) != 0)
+	if (syscall(SYS_landlock_restrict_self, l->fd, l->log && l->abi >= ABI_LOG ? RESTRICT_LOG_NEW_EXEC_ON : 0) != 0)
 		return err_errno(e, errno, "cannot enter the Landlock domain");
 	return 0;
 }

@@ -89,6 +89,7 @@ struct landlock {
 	int fd; /* owned, -1 when none */
 	int abi;
 	struct landlock_rights handled;
+	bool log; /* set before landlock_enforce(): what is refused after execve goes to the audit log, too (ABI 7) */
 };
 
 /* Creates the ruleset that handles everything in `handled`. 0 or a negative errno. */
