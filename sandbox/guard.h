@@ -40,8 +40,6 @@ struct guard_supervise {
 	const char *max_procs;
 	const char *max_output;
 	const char *report;
-	const char *learn;
-	bool yes;
 };
 
 struct guard_options {

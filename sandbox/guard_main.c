@@ -44,7 +44,6 @@ static const char usage[] =
 	"  --prompt-fd N          text for {prompt} in CMD's words        --prompt-file PATH    text for {prompt_file}\n"
 	"  --timeout D            ends everything after D (90s, 5m)        --max-output SIZE    head and tail of longer output\n"
 	"  --max-memory SIZE      --max-procs N                           --report FILE        JSON: what was refused, usage\n"
-	"  --learn FILE           runs unconfined, writes the profile and the grants that it took; --yes: do not ask\n"
 	"  --keeper-fd N          first: stay as CMD's keeper             --print-profile       the compiled profile, no CMD\n"
 	"  --keep-fd N            descriptor N for CMD as well; it gets 0, 1 and 2 only\n"
 	"  --error-fd N           why CMD did not start, in place of stderr\n"

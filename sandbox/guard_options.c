@@ -12,7 +12,7 @@
 enum opt {
 	OPT_READ = 256, OPT_WRITE, OPT_LIST, OPT_OPTIONAL, OPT_CONNECT, OPT_BIND, OPT_NET, OPT_NO_SYSTEM, OPT_NO_LANDLOCK,
 	OPT_FILTER, OPT_PROFILE, OPT_PROFILE_FD, OPT_CHECKED, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE,
-	OPT_TIMEOUT, OPT_MAX_MEMORY, OPT_MAX_PROCS, OPT_MAX_OUTPUT, OPT_REPORT, OPT_LEARN, OPT_YES, OPT_SUPERVISOR_FD,
+	OPT_TIMEOUT, OPT_MAX_MEMORY, OPT_MAX_PROCS, OPT_MAX_OUTPUT, OPT_REPORT, OPT_SUPERVISOR_FD,
 	OPT_ERROR_FD, OPT_PROBE_FD, OPT_RESULT_FD, OPT_HELP, OPT_KEEP_FD,
 	OPT_EXEC, OPT_NO_EXEC, OPT_UNIX, OPT_BEST_EFFORT, OPT_ENV, OPT_ENV_ALL, OPT_NO_TMP, OPT_PRINT_POLICY, OPT_PRINT_PROFILE,
 };
@@ -54,8 +54,6 @@ static const struct option options[] = {
 	{"max-procs", required_argument, NULL, OPT_MAX_PROCS},
 	{"max-output", required_argument, NULL, OPT_MAX_OUTPUT},
 	{"report", required_argument, NULL, OPT_REPORT},
-	{"learn", required_argument, NULL, OPT_LEARN},
-	{"yes", no_argument, NULL, OPT_YES},
 	{"supervisor-fd", required_argument, NULL, OPT_SUPERVISOR_FD},
 	{"help", no_argument, NULL, OPT_HELP},
 	{NULL, 0, NULL, 0},
@@ -238,7 +236,6 @@ static void set_flag(struct guard_options *o, int opt)
 	             : opt == OPT_NO_TMP      ? &o->no_tmp
 	             : opt == OPT_CHECKED     ? &o->checked
 	             : opt == OPT_QUIET       ? &o->quiet
-	             : opt == OPT_YES         ? &o->supervise.yes
 	                                      : &o->help;
 
 	*flag = true;
@@ -252,7 +249,6 @@ static bool set_supervise(struct guard_supervise *s, int opt, const char *arg)
 	                    : opt == OPT_MAX_PROCS  ? &s->max_procs
 	                    : opt == OPT_MAX_OUTPUT ? &s->max_output
 	                    : opt == OPT_REPORT     ? &s->report
-	                    : opt == OPT_LEARN      ? &s->learn
 	                                            : NULL;
 
 	if (word != NULL)
@@ -265,7 +261,7 @@ bool guard_wants_supervisor(const struct guard_options *o)
 	const struct guard_supervise *s = &o->supervise;
 
 	return o->supervisor_fd < 0 && !o->print_policy && (s->timeout != NULL || s->max_memory != NULL || s->max_procs != NULL ||
-	                                s->max_output != NULL || s->report != NULL || s->learn != NULL);
+	                                s->max_output != NULL || s->report != NULL);
 }
 
 static int set_option(struct guard_options *o, int opt, char *arg, struct err *e)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# stint guard, supervised: deadlines, limits, reports, learning. Every end is shown on processes that would rather stay.
+# stint guard, supervised: deadlines, limits, reports. Every end is shown on processes that would rather stay.
 # shellcheck disable=SC2154 # OUT, ERR and RC are set by run()
 . "$(dirname "$0")/../lib.sh"
 
