@@ -628,7 +628,7 @@ static void profiles_that_cannot_be_had(void **state)
 	write_file(path, "name: bad\nallow: [raed]\n", 24);
 	load_fails(path, EINVAL, "bad.yaml:2:9:");
 	load_fails(path, EINVAL, "read");
-	write_file(path, "STp1 and so on", 14);
+	write_file(path, "STp2 and so on", 14);
 	load_fails(path, EINVAL, "damaged");
 }
 
