@@ -16,6 +16,7 @@ mandir      ?= $(prefix)/share/man
 libdir      ?= $(prefix)/lib
 includedir  ?= $(prefix)/include
 DESTDIR     ?=
+LDCONFIG    ?= ldconfig
 BUILD       ?= build
 CC          ?= cc
 VERSION     := 0.1.0
@@ -62,19 +63,24 @@ WARDEN := $(BASE) $(WIRE) sandbox/warden_main.c sandbox/warden_loop.c sandbox/pr
           sandbox/command.c sandbox/init.c sandbox/agent_side.c sandbox/identity.c sandbox/cgroup.c sandbox/killall.c
 # Between a command and whoever wants its whole tree ended.
 KEEPER := sandbox/keeper.c sandbox/descendants.c sandbox/cgroup.c
+# Was a profile tried here?
+CHECKED := sandbox/checked.c sandbox/guard_checked.c
 # The guard: libc only.
 GUARD  := $(BASE) sandbox/guard_main.c sandbox/guard_options.c sandbox/guard_prompt.c sandbox/guard_confine.c \
-          sandbox/guard_summary.c sandbox/guard_compile.c sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c \
-          $(KEEPER) sandbox/guard_keep.c
+          sandbox/guard_env.c sandbox/guard_tmp.c sandbox/guard_sweep.c sandbox/guard_summary.c sandbox/guard_policy.c \
+          sandbox/guard_compile.c $(CHECKED) sandbox/landlock.c sandbox/seccomp.c sandbox/probe.c $(KEEPER) sandbox/guard_keep.c
+# The confinement and what it takes.
+CONFINE := sandbox/guard_confine.c $(CHECKED) sandbox/guard_env.c sandbox/guard_tmp.c sandbox/guard_sweep.c sandbox/landlock.c \
+           sandbox/seccomp.c
 # Profiles and what compiles them: with libseccomp, so not the guard.
 PROFILE := sandbox/profile.c sandbox/profile_arch.c sandbox/profile_sets.c sandbox/profiles.c sandbox/sets.c
 # libstint: what the guard confines with, for programs; libc only.
-LIB    := $(filter-out base/log.c,$(BASE)) $(sort $(wildcard sandbox/stint_*.c)) sandbox/guard_confine.c sandbox/landlock.c sandbox/seccomp.c
+LIB    := $(filter-out base/log.c,$(BASE)) $(sort $(wildcard sandbox/stint_*.c)) $(CONFINE)
 FRONT  := $(BASE) orchestrator/front_main.c
 # Everything that parses.
 COORD  := $(BASE) $(WIRE) $(filter-out orchestrator/front_main.c,$(wildcard orchestrator/*.c)) \
           $(wildcard roles/*.c) $(filter-out $(WIRE),$(wildcard protocol/*.c)) sandbox/landlock.c sandbox/mnt.c $(PROFILE) \
-          $(KEEPER) sandbox/guard_options.c sandbox/guard_confine.c sandbox/seccomp.c # the supervisor reads the guard's command line
+          $(KEEPER) sandbox/guard_options.c $(CONFINE) # the supervisor reads the guard's command line
 COORD  := $(sort $(COORD))
 PROGRAMS := stint stint-coordinator stint-warden stint-guard
 
@@ -84,7 +90,15 @@ COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark libseccomp li
 
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-all: $(addprefix $(BUILD)/bin/,$(PROGRAMS)) $(BUILD)/lib/libstint.so
+# What `stint profile check` runs: found beside the programs, installed or not.
+CORPUS := $(wildcard sandbox/corpus/*.yaml)
+CORPUS_BUILT := $(patsubst sandbox/%,$(BUILD)/share/stint/%,$(CORPUS))
+
+all: $(addprefix $(BUILD)/bin/,$(PROGRAMS)) $(BUILD)/lib/libstint.so $(CORPUS_BUILT)
+
+$(CORPUS_BUILT): $(BUILD)/share/stint/%: sandbox/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 $(BUILD)/obj/orchestrator/%.o $(BUILD)/obj/protocol/%.o: CPPFLAGS += $(COORD_CFLAGS)
 $(BUILD)/obj/%.o: %.c
@@ -181,9 +195,10 @@ FUZZ_BIN  := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(FUZZ_SRC))
 FUZZ_PART := $(BASE) $(WIRE) $(filter protocol/% roles/% orchestrator/agent% orchestrator/config% orchestrator/compile% \
              orchestrator/git_guard.c orchestrator/verdict% orchestrator/view% orchestrator/show.c orchestrator/report.c \
              orchestrator/cmd.c orchestrator/cmd_status.c orchestrator/cmd_log.c orchestrator/cmd_view.c,$(COORD)) \
-             sandbox/zones.c sandbox/command.c
+             sandbox/zones.c sandbox/command.c \
+             $(PROFILE) $(filter orchestrator/profile_%,$(COORD)) $(filter-out %_main.c,$(GUARD))
 $(BUILD)/obj/tests/fuzz/%.o: CPPFLAGS += $(COORD_CFLAGS)
-$(BUILD)/fuzz.a: $(call objs,$(sort $(FUZZ_PART)))
+$(BUILD)/fuzz.a: $(call objs,$(sort $(FUZZ_PART))) $(BUILD)/obj/gen/filter_data.o
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
 $(FUZZ_BIN): $(BUILD)/bin/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/fuzz.a
@@ -258,9 +273,11 @@ install: all
 		>$(DESTDIR)$(libdir)/pkgconfig/stint.pc
 	install -m 644 sandbox/python/stint.py $(DESTDIR)$(datadir)/python/stint.py
 	cp -R examples $(DESTDIR)$(datadir)/
+	install -d $(DESTDIR)$(datadir)/corpus
+	install -m 644 $(CORPUS) $(DESTDIR)$(datadir)/corpus/
 	for m in $(wildcard man/*.1); do install -m 644 $$m $(DESTDIR)$(mandir)/man1/; done
 	for m in $(wildcard man/*.5); do install -m 644 $$m $(DESTDIR)$(mandir)/man5/; done
-	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || $(LDCONFIG)
 
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/stint $(addprefix $(DESTDIR)$(libexecdir)/,stint-coordinator stint-warden stint-guard)

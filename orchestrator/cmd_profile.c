@@ -1,4 +1,5 @@
-/* `stint profile`: the built-in syscall profiles and those in files: listed, flattened, compiled. */
+/* `stint profile`: the built-in syscall profiles and those in files: listed, flattened, compiled; `check` is in a file of its
+ * own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -19,7 +20,7 @@
 
 static const char usage_line[] =
 	"usage: stint profile list [--sets | --calls] | show PROFILE [--json] | "
-	"compile PROFILE [--arch x86-64|arm64] [--out FILE]";
+	"compile PROFILE [--arch x86-64|arm64] [--out FILE] | check PROFILE [--corpus DIR] [--json]";
 
 struct options {
 	const char *profile;
@@ -150,7 +151,10 @@ static int show_plain(const struct profile *p)
 		const struct profile_row *r = &p->row[i];
 
 		show_f(&s, "%-23s %-15s ", r->call, action_name(r->action, r->error));
-		show_column(&s, r->from, 28);
+		if (r->n_cond > 0)
+			show_column(&s, r->from, 28);
+		else
+			show_add(&s, r->from, 0);
 		for (unsigned int k = 0; k < r->n_cond; k++)
 			add_cond(&s, &r->cond[k], k == 0 ? "  if " : " and ");
 		if (profile_call_number(r->call) == -1)
@@ -281,7 +285,8 @@ int cmd_profile(struct cmd *c, int argc, char **argv)
 		int (*run)(int argc, char **argv);
 	} verbs[] = {{"list", list}, {"show", show}, {"compile", compile}};
 
-	(void)c;
+	if (argc >= 2 && str_eq(argv[1], "check"))
+		return cmd_profile_check(c, argc - 1, argv + 1);
 	for (size_t i = 0; argc >= 2 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (str_eq(argv[1], verbs[i].name))
 			return verbs[i].run(argc - 1, argv + 1);

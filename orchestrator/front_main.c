@@ -33,7 +33,7 @@ static const struct row {
 	{"restore", WARDEN, NULL, NULL, "ownership and ACLs as before the first flip"},
 	{"setup", COORDINATOR, NULL, NULL, "make the agent user (once a machine)"},
 	{"doctor", COORDINATOR, NULL, NULL, "what this machine can enforce, and what to do"},
-	{"profile", COORDINATOR, NULL, NULL, "syscall profiles for the sandbox: list, show, compile"},
+	{"profile", COORDINATOR, NULL, NULL, "syscall profiles for the sandbox: list, show, compile, check"},
 	{"skill", COORDINATOR, NULL, NULL, "run a list of commands, each confirmed and confined"},
 	{"guard", GUARD, NULL, NULL, "the sandbox alone: run one command confined, no root"},
 };

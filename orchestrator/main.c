@@ -31,10 +31,12 @@ static const struct {
 	{"setup", cmd_setup, "sudo stint setup [--user NAME] [--remove]"},
 	{"doctor", cmd_doctor, "stint doctor [-C DIR] [--json | --bundle FILE]"},
 	{"profile", cmd_profile, "stint profile list [--sets | --calls] | show PROFILE [--json]\n"
-	                         "       stint profile compile PROFILE [--arch x86-64|arm64] [--out FILE]"},
+	                         "       stint profile compile PROFILE [--arch x86-64|arm64] [--out FILE]\n"
+	                         "       stint profile check PROFILE [--corpus DIR] [--json]"},
 	{"guard", cmd_guard, "stint guard [options] -- CMD [ARG…]"},
 	{"supervise", cmd_supervise, "stint guard --timeout D [options] -- CMD [ARG…]"},
 	{"skill", cmd_skill, "stint skill run FILE [--yes] [--out FILE] [--unsafe-no-guard] [--from ID] [--var NAME=VALUE]…"},
+	{"guard-policy", cmd_guard_policy, "stint guard --print-policy json [options] [-- CMD [ARG…]]"},
 	{"restore", NULL, "sudo stint restore [-C DIR]"},
 };
 

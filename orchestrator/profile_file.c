@@ -35,6 +35,14 @@ bool profile_is_file(const char *word)
 
 int profile_errno(const char *name)
 {
+	static const struct {
+		const char *name;
+		int number;
+	} others[] = {{"EWOULDBLOCK", EWOULDBLOCK}, {"EDEADLOCK", EDEADLOCK}, {"ENOTSUP", ENOTSUP}, {"EOPNOTSUPP", EOPNOTSUPP}};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) /* second names, which the C library does not tell */
+		if (str_eq(others[i].name, name))
+			return others[i].number;
 	for (int i = 1; i <= ERRNO_MAX; i++)
 		if (strerrorname_np(i) != NULL && str_eq(strerrorname_np(i), name)) /* two numbers are unused */
 			return i;
@@ -92,14 +100,32 @@ static int extend(void *cookie, yaml_node_t *item, struct err *e)
 
 /* ---- entries of allow and deny */
 
+static bool same_conditions(const struct profile_row *a, const struct profile_row *b)
+{
+	if (a->n_cond != b->n_cond)
+		return false;
+	for (unsigned int i = 0; i < a->n_cond; i++) {
+		const struct profile_cond *c = &a->cond[i];
+		const struct profile_cond *d = &b->cond[i];
+
+		if (c->arg != d->arg || c->wide != d->wide || c->mask != d->mask || c->value != d->value)
+			return false;
+	}
+	return true;
+}
+
+/* Of two answers to the same call one would be taken, and nobody could tell which. */
 static int add_own(struct file *f, const struct profile_row *row, yaml_node_t *at, struct err *e)
 {
 	for (size_t i = 0; i < f->own.n; i++) {
 		const struct profile_row *other = &f->own.row[i];
 
-		if (str_eq(other->call, row->call) && other->n_cond == 0 && row->n_cond == 0 &&
-		    (other->action == PROFILE_ALLOW) != (row->action == PROFILE_ALLOW))
+		if (!str_eq(other->call, row->call) || !same_conditions(other, row))
+			continue;
+		if ((other->action == PROFILE_ALLOW) != (row->action == PROFILE_ALLOW))
 			return yaml_fail(f->y, at, e, "%s is allowed and refused: the other is at %s: take one out", row->call, other->from);
+		if (other->action != row->action || other->error != row->error)
+			return yaml_fail(f->y, at, e, "%s is refused in two ways: the other is at %s: take one out", row->call, other->from);
 	}
 	return profile_add(&f->own, row, e);
 }
@@ -332,4 +358,16 @@ int profile_load(struct profile *ret, const char *word, bool net, struct err *e)
 	return err_stop(e, STOP_USAGE, err_set(e, ENOENT, "there is no profile %s: %s%s%s", word, near != NULL ? "did you mean " : "",
 	                                       near != NULL ? near : "stint profile list names them; a file has a / or . in its name",
 	                                       near != NULL ? "?" : ""));
+}
+
+int profile_content(const char *word, uint64_t *ret, struct err *e)
+{
+	struct profile p;
+	int rc = profile_load(&p, word, true, e);
+
+	if (rc != 0)
+		return rc;
+	*ret = profile_hash(&p);
+	profile_done(&p);
+	return 0;
 }

@@ -26,7 +26,9 @@ struct loop {
 	struct keeper keeper;
 	int signal_fd;
 	struct supervise_end end;
+	pid_t command; /* once it is known */
 	bool over;
+	bool heard;   /* the guard has sent its listener, or will not */
 	bool told[2]; /* that stdout, stderr is being cut */
 };
 
@@ -161,8 +163,10 @@ static int on_keeper(struct loop *l, struct err *e)
 	struct keeper_message m;
 	int rc = keeper_read(&l->keeper, &m);
 
-	if (rc == 1 && m.what == KEEPER_STARTED)
+	if (rc == 1 && m.what == KEEPER_STARTED) {
+		l->command = m.pid;
 		return 0;
+	}
 	l->over = true;
 	if (rc != 1)
 		return replace_keeper(l, e);
@@ -186,25 +190,59 @@ static void tell_cut(struct loop *l)
 	}
 }
 
-enum { POLL_KEEPER, POLL_SIGNAL, POLL_OUTPUT, N_POLLS = POLL_OUTPUT + OUTPUT_POLLS };
+enum { POLL_KEEPER, POLL_SIGNAL, POLL_SOCKET, POLL_LISTENER, POLL_AUDIT, POLL_OUTPUT, N_POLLS = POLL_OUTPUT + OUTPUT_POLLS };
+
+/* What to wait for; a negative descriptor is for nothing. */
+static void fill_polls(const struct loop *l, struct pollfd p[N_POLLS])
+{
+	const struct watch *w = l->s->watch;
+	bool listens = w != NULL && !l->over;
+
+	p[POLL_KEEPER] = (struct pollfd){.fd = l->over ? -1 : l->keeper.status_fd, .events = POLLIN};
+	p[POLL_SIGNAL] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
+	p[POLL_SOCKET] = (struct pollfd){.fd = listens && !l->heard ? l->s->socket_fd : -1, .events = POLLIN};
+	p[POLL_LISTENER] = (struct pollfd){.fd = listens ? w->notify.listener : -1, .events = POLLIN};
+	p[POLL_AUDIT] = (struct pollfd){.fd = listens ? w->audit.fd : -1, .events = POLLIN};
+	for (unsigned int i = POLL_OUTPUT; i < N_POLLS; i++)
+		p[i] = (struct pollfd){.fd = -1};
+	if (l->s->output != NULL)
+		output_poll(l->s->output, p + POLL_OUTPUT);
+}
+
+static int on_watch(struct loop *l, const struct pollfd p[N_POLLS], struct err *e)
+{
+	struct watch *w = l->s->watch;
+	int rc = 0;
+
+	if (p[POLL_SOCKET].revents != 0) {
+		l->heard = true;
+		rc = watch_accept(w, l->s->socket_fd, e);
+	}
+	if (rc == 0 && (p[POLL_LISTENER].revents & POLLIN) != 0)
+		rc = watch_step(w, e);
+	else if ((p[POLL_LISTENER].revents & (POLLHUP | POLLERR)) != 0)
+		notify_done(&w->notify); /* no process is left that has the filter */
+	if (rc == 0 && p[POLL_AUDIT].revents != 0)
+		rc = audit_take(&w->audit, l->command, &w->violations) == 0 ? 0 : err_errno(e, ENOMEM, "cannot note what was refused");
+	return rc;
+}
 
 static int step(struct loop *l, struct err *e)
 {
-	struct pollfd p[N_POLLS] = {{.fd = l->over ? -1 : l->keeper.status_fd, .events = POLLIN},
-	                            {.fd = l->signal_fd, .events = POLLIN}};
-	size_t n = l->s->output != NULL ? N_POLLS : POLL_OUTPUT;
+	struct pollfd p[N_POLLS];
 	int rc = 0;
 
-	if (l->s->output != NULL)
-		output_poll(l->s->output, p + POLL_OUTPUT);
-	if (poll(p, n, -1) < 0)
+	fill_polls(l, p);
+	if (poll(p, N_POLLS, -1) < 0)
 		return errno == EINTR ? 0 : err_errno(e, errno, "cannot supervise");
 	if (p[POLL_SIGNAL].revents != 0)
 		on_signal(l);
 	if (l->s->output != NULL && output_move(l->s->output, p + POLL_OUTPUT) != 0)
 		return err_errno(e, ENOMEM, "cannot pass the output on");
 	tell_cut(l);
-	if (p[POLL_KEEPER].revents != 0)
+	if (l->s->watch != NULL)
+		rc = on_watch(l, p, e);
+	if (rc == 0 && p[POLL_KEEPER].revents != 0)
 		rc = on_keeper(l, e);
 	return rc;
 }
@@ -226,7 +264,7 @@ static int finish_output(struct loop *l, struct err *e)
 int supervise_run(const struct supervise *s, struct supervise_end *ret, struct err *e)
 {
 	struct keeper_args a = {.timeout_ms = s->timeout_ms, .cgroup_fd = s->limits->cg.fd, .cgroup_name = s->limits->name,
-	                        .become = become, .cookie = (void *)(uintptr_t)s};
+	                        .become = become, .cookie = (void *)(uintptr_t)s, .gone = guard_tmp_gone};
 	struct loop l = {.s = s, .signal_fd = -1};
 	int rc = keeper_start(&l.keeper, &a, e);
 
@@ -239,6 +277,8 @@ int supervise_run(const struct supervise *s, struct supervise_end *ret, struct e
 		rc = step(&l, e);
 	if (rc == 0)
 		rc = finish_output(&l, e);
+	if (rc == 0 && s->watch != NULL && audit_finish(&s->watch->audit, l.command, &s->watch->violations) != 0)
+		rc = err_errno(e, ENOMEM, "cannot note what was refused");
 	*ret = l.end;
 	ret->counted = supervise_limits_counts(s->limits, &ret->counts);
 	keeper_done(&l.keeper);

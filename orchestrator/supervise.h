@@ -10,6 +10,7 @@
 #include "sandbox/keeper.h"
 #include "orchestrator/supervise_limits.h"
 #include "orchestrator/supervise_output.h"
+#include "orchestrator/watch.h"
 #include "sandbox/guard.h"
 
 /* What was asked for, as numbers; 0: not asked for. */
@@ -27,10 +28,12 @@ struct supervise {
 	const char *path;    /* of stint-guard */
 	const struct guard_options *o;
 	int profile_fd;      /* compiled, or -1: the guard has it built in */
-	int guard_fd;        /* the guard's end of its socket */
+	int socket_fd;       /* to the guard */
+	int guard_fd;        /* the guard's end of it */
 	uint64_t timeout_ms;
 	const struct supervise_limits *limits;
 	struct output *output; /* NULL: not limited */
+	struct watch *watch;   /* NULL: the guard's filter has no listener */
 	void (*tell)(void *cookie, const char *line); /* a line for people, while the command runs */
 	void *cookie;
 };

@@ -141,6 +141,11 @@ static int add_layers(struct words *w, const struct spawn_spec *s)
 
 	if (rc == 0 && (s->layers & LAYER_LANDLOCK) == 0)
 		rc = add(w, "--no-landlock");
+	/* The environment is made below, and /tmp is the turn's own. */
+	if (rc == 0)
+		rc = add(w, "--env-all");
+	if (rc == 0)
+		rc = add(w, "--no-tmp");
 	return rc == 0 ? add(w, "--quiet") : rc;
 }
 

@@ -1,5 +1,5 @@
-/* --keeper-fd: for libstint, whose caller may have threads, children and signal handlers of its own, so that it can neither fork nor
- * be the parent of a command's orphans. The guard stays as the keeper of a child, which goes on as without this option. See
+/* --keeper-fd: for libstint, whose caller may have threads, children and signal handlers of its own, so that it can neither fork
+ * nor be the parent of a command's orphans. The guard stays as the keeper of a child, which goes on as without this option. See
  * guard.h. */
 #include "sandbox/guard.h"
 
@@ -39,7 +39,7 @@ int guard_keep(int argc, char **argv, int (*run)(int argc, char **argv), struct 
 	char *end = NULL;
 	long fd = strtol(argv[2], &end, 10);
 	struct child c = {.argc = argc - 2, .argv = argv + 2, .run = run, .keep_fd = (int)fd};
-	struct keeper_args a = {.cgroup_fd = -1, .become = become, .cookie = &c};
+	struct keeper_args a = {.cgroup_fd = -1, .become = become, .cookie = &c, .gone = guard_tmp_gone};
 	sigset_t all;
 	sigset_t mask;
 	int rc;

@@ -18,19 +18,32 @@
 static const char usage[] =
 	"usage: stint guard [options] -- CMD [ARG...]\n"
 	"Runs CMD with Landlock and seccomp around it; no root, no daemon. What is not granted is denied.\n"
+	"Files\n"
 	"  --allow-read PATH      read, list and execute below PATH       --optional-read PATH  the same, may be missing\n"
 	"  --allow-write PATH     also write, create, delete, rename      --allow-list PATH     names only\n"
+	"  --no-exec              granted paths may not be executed       --allow-exec PATH     but this one may\n"
+	"  --allow-unix PATH      connect to UNIX sockets at or below PATH (Landlock ABI 9)\n"
+	"  --no-system            without the system folders (/usr, /etc, /dev/null, ...) and a TMPDIR of its own\n"
+	"  --no-tmp               without a TMPDIR of its own\n"
+	"Network\n"
 	"  --allow-connect PORT   TCP to PORT; without any port no network\n"
 	"  --allow-bind PORT      TCP server on PORT (0: any)             --net-unrestricted    leave the network alone\n"
-	"  --no-system            without the system folders (/usr, /etc, /dev/null, ...)\n"
+	"Environment\n"
+	"  --env NAME[=VALUE]     pass NAME on, or set it; PATH, HOME, TERM, LANG and the like are passed on anyway\n"
+	"  --env-all              pass everything on\n"
+	"Layers\n"
 	"  --profile NAME|FILE    which system calls: agent (default), `stint profile list` names the others\n"
+	"  --checked              refuse a profile that `stint profile check` has not passed here\n"
 	"  --filter NAME          agent, owner (no chmod, chown, xattr, utime either) or none\n"
 	"  --no-landlock  --no-scope                                      leave a layer out\n"
-	"  --min-abi N            refuse to start below Landlock ABI N    --quiet               no summary\n"
+	"  --min-abi N            refuse to start below Landlock ABI N\n"
+	"  --best-effort          start even if this kernel cannot hold what was asked for (ports, sockets); it is said\n"
+	"Output\n"
+	"  --quiet                no summary                              --print-policy json   what would hold; runs nothing\n"
+	"For callers\n"
 	"  --prompt-fd N          text for {prompt} in CMD's words        --prompt-file PATH    text for {prompt_file}\n"
 	"  --timeout D            ends everything after D (90s, 5m)        --max-output SIZE    head and tail of longer output\n"
 	"  --max-memory SIZE      --max-procs N                           --report FILE        JSON: what was refused, usage\n"
-	"  --learn FILE           runs unconfined, writes the profile and the grants that it took; --yes: do not ask\n"
 	"  --keeper-fd N          first: stay as CMD's keeper             --print-profile       the compiled profile, no CMD\n"
 	"  --keep-fd N            descriptor N for CMD as well; it gets 0, 1 and 2 only\n"
 	"  --error-fd N           why CMD did not start, in place of stderr\n"
@@ -79,7 +92,8 @@ static int exec_command(const struct guard_options *o, char **words)
 		return give_up(o, &e, RUN_NOT_FOUND);
 	}
 	if (code == EACCES)
-		(void)err_set(&e, code, "%s: cannot be executed: not executable, or not granted: --allow-read its folder",
+		(void)err_set(&e, code, "%s: cannot be executed: not executable, or not granted: --allow-read its "
+		              "folder (with --no-exec: --allow-exec)",
 		              words[0]);
 	else if (code == E2BIG)
 		(void)err_set(&e, code, "%s: its arguments are too long: use stdin or {prompt_file}", words[0]);
@@ -91,7 +105,7 @@ static int exec_command(const struct guard_options *o, char **words)
 /* An open descriptor is a right that no layer takes back: what the caller happens to have open is not the command's. */
 static int close_inherited(const struct guard_options *o, struct err *e)
 {
-	const int own[] = {o->prompt_fd, o->error_fd, o->probe_fd, o->result_fd, o->profile_fd};
+	const int own[] = {o->prompt_fd, o->error_fd, o->probe_fd, o->result_fd, o->profile_fd, o->supervisor_fd};
 	int keep[GUARD_MAX_KEPT + sizeof(own) / sizeof(own[0])];
 	size_t n = 0;
 	int rc;
@@ -105,9 +119,8 @@ static int close_inherited(const struct guard_options *o, struct err *e)
 	return rc == 0 ? 0 : err_errno(e, -rc, "cannot close the descriptors that the command is not to have");
 }
 
-static int guard(struct guard_options *o)
+static int run(struct guard_options *o, struct guard_state *s)
 {
-	struct guard_state state = {0};
 	struct err e = {0};
 	char **words = NULL;
 	int rc = close_inherited(o, &e);
@@ -115,16 +128,30 @@ static int guard(struct guard_options *o)
 	if (rc == 0)
 		rc = guard_expand(o, &words, &e);
 	if (rc == 0)
-		rc = guard_confine(o, &state, &e);
+		rc = guard_confine(o, s, &e);
 	if (rc != 0)
 		return give_up(o, &e, RUN_UNCONFINED);
-	print_summary(o, &state);
-	buf_done(&state.absent);
+	print_summary(o, s);
+	environ = s->env;
 	if (o->probe_fd < 0)
 		return exec_command(o, words);
 	if (probe_run(o->probe_fd, o->result_fd, &e) != 0)
 		return give_up(o, &e, RUN_UNCONFINED);
 	return 0;
+}
+
+static int guard(struct guard_options *o)
+{
+	struct guard_state state = {.tmp.fd = -1};
+	struct err e = {0};
+	int rc = guard_plan(o, &state, &e);
+	int status;
+
+	if (rc == 0 && o->print_policy)
+		rc = guard_policy(o, &state, &e); /* returns when it failed */
+	status = rc != 0 ? give_up(o, &e, RUN_UNCONFINED) : run(o, &state);
+	guard_state_done(&state);
+	return status;
 }
 
 /* What --profile FILE was compiled to, for --profile-fd. */

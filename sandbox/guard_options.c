@@ -11,16 +11,19 @@
 
 enum opt {
 	OPT_READ = 256, OPT_WRITE, OPT_LIST, OPT_OPTIONAL, OPT_CONNECT, OPT_BIND, OPT_NET, OPT_NO_SYSTEM, OPT_NO_LANDLOCK,
-	OPT_PRINT_PROFILE,
-	OPT_FILTER, OPT_PROFILE, OPT_PROFILE_FD, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE,
-	OPT_TIMEOUT, OPT_MAX_MEMORY, OPT_MAX_PROCS, OPT_MAX_OUTPUT, OPT_REPORT, OPT_LEARN, OPT_YES, OPT_SUPERVISOR_FD,
+	OPT_FILTER, OPT_PROFILE, OPT_PROFILE_FD, OPT_CHECKED, OPT_NO_SCOPE, OPT_MIN_ABI, OPT_QUIET, OPT_PROMPT_FD, OPT_PROMPT_FILE,
+	OPT_TIMEOUT, OPT_MAX_MEMORY, OPT_MAX_PROCS, OPT_MAX_OUTPUT, OPT_REPORT, OPT_SUPERVISOR_FD,
 	OPT_ERROR_FD, OPT_PROBE_FD, OPT_RESULT_FD, OPT_HELP, OPT_KEEP_FD,
+	OPT_EXEC, OPT_NO_EXEC, OPT_UNIX, OPT_BEST_EFFORT, OPT_ENV, OPT_ENV_ALL, OPT_NO_TMP, OPT_PRINT_POLICY, OPT_PRINT_PROFILE,
 };
 
 static const struct option options[] = {
 	{"allow-read", required_argument, NULL, OPT_READ},
 	{"allow-write", required_argument, NULL, OPT_WRITE},
 	{"allow-list", required_argument, NULL, OPT_LIST},
+	{"allow-exec", required_argument, NULL, OPT_EXEC},
+	{"no-exec", no_argument, NULL, OPT_NO_EXEC},
+	{"allow-unix", required_argument, NULL, OPT_UNIX},
 	{"optional-read", required_argument, NULL, OPT_OPTIONAL},
 	{"allow-connect", required_argument, NULL, OPT_CONNECT},
 	{"allow-bind", required_argument, NULL, OPT_BIND},
@@ -31,8 +34,14 @@ static const struct option options[] = {
 	{"filter", required_argument, NULL, OPT_FILTER},
 	{"profile", required_argument, NULL, OPT_PROFILE},
 	{"profile-fd", required_argument, NULL, OPT_PROFILE_FD},
+	{"checked", no_argument, NULL, OPT_CHECKED},
 	{"no-scope", no_argument, NULL, OPT_NO_SCOPE},
 	{"min-abi", required_argument, NULL, OPT_MIN_ABI},
+	{"best-effort", no_argument, NULL, OPT_BEST_EFFORT},
+	{"env", required_argument, NULL, OPT_ENV},
+	{"env-all", no_argument, NULL, OPT_ENV_ALL},
+	{"no-tmp", no_argument, NULL, OPT_NO_TMP},
+	{"print-policy", required_argument, NULL, OPT_PRINT_POLICY},
 	{"quiet", no_argument, NULL, OPT_QUIET},
 	{"prompt-fd", required_argument, NULL, OPT_PROMPT_FD},
 	{"prompt-file", required_argument, NULL, OPT_PROMPT_FILE},
@@ -45,8 +54,6 @@ static const struct option options[] = {
 	{"max-procs", required_argument, NULL, OPT_MAX_PROCS},
 	{"max-output", required_argument, NULL, OPT_MAX_OUTPUT},
 	{"report", required_argument, NULL, OPT_REPORT},
-	{"learn", required_argument, NULL, OPT_LEARN},
-	{"yes", no_argument, NULL, OPT_YES},
 	{"supervisor-fd", required_argument, NULL, OPT_SUPERVISOR_FD},
 	{"help", no_argument, NULL, OPT_HELP},
 	{NULL, 0, NULL, 0},
@@ -119,11 +126,32 @@ static int add_path(struct guard_options *o, const char *path, enum landlock_gra
 	return 0;
 }
 
+/* NAME passes a variable on, so it must be set; NAME=VALUE sets one. */
+static int add_env(struct guard_options *o, const char *word, struct err *e)
+{
+	if (word[0] == '\0' || word[0] == '=')
+		return err_set(e, EINVAL, "--env %s: NAME or NAME=VALUE is needed", word);
+	if (strchr(word, '=') == NULL && getenv(word) == NULL)
+		return err_set(e, EINVAL, "--env %s: it is not set: set it, or give --env %s=VALUE", word, word);
+	o->env[o->n_env++] = word;
+	return 0;
+}
+
+static int set_print(struct guard_options *o, const char *form, struct err *e)
+{
+	if (!str_eq(form, "json"))
+		return err_set(e, EINVAL, "--print-policy %s: json is needed", form);
+	o->print_policy = true;
+	return 0;
+}
+
 static int set_filter(struct guard_options *o, const char *name, struct err *e)
 {
 	if (!str_eq(name, "agent") && !str_eq(name, "owner") && !str_eq(name, "none"))
 		return err_set(e, EINVAL, "--filter %s: agent, owner or none is needed", name);
 	o->filter = str_eq(name, "none") ? NULL : name;
+	o->profile_file = NULL; /* of --profile and --filter the last one holds */
+	o->named = false;
 	return 0;
 }
 
@@ -134,6 +162,7 @@ static int set_profile(struct guard_options *o, const char *word, struct err *e)
 	const char *near;
 	size_t n = 0;
 
+	o->named = true;
 	o->profile_file = strpbrk(word, "/.") != NULL ? word : NULL;
 	if (o->profile_file != NULL || filter_find(word, true) != NULL) {
 		o->filter = word;
@@ -201,8 +230,12 @@ static void set_flag(struct guard_options *o, int opt)
 	             : opt == OPT_NO_LANDLOCK ? &o->no_landlock
 	             : opt == OPT_NO_SCOPE    ? &o->no_scope
 	             : opt == OPT_PRINT_PROFILE ? &o->print_profile
+	             : opt == OPT_NO_EXEC     ? &o->no_exec
+	             : opt == OPT_BEST_EFFORT ? &o->best_effort
+	             : opt == OPT_ENV_ALL     ? &o->env_all
+	             : opt == OPT_NO_TMP      ? &o->no_tmp
+	             : opt == OPT_CHECKED     ? &o->checked
 	             : opt == OPT_QUIET       ? &o->quiet
-	             : opt == OPT_YES         ? &o->supervise.yes
 	                                      : &o->help;
 
 	*flag = true;
@@ -216,7 +249,6 @@ static bool set_supervise(struct guard_supervise *s, int opt, const char *arg)
 	                    : opt == OPT_MAX_PROCS  ? &s->max_procs
 	                    : opt == OPT_MAX_OUTPUT ? &s->max_output
 	                    : opt == OPT_REPORT     ? &s->report
-	                    : opt == OPT_LEARN      ? &s->learn
 	                                            : NULL;
 
 	if (word != NULL)
@@ -228,12 +260,14 @@ bool guard_wants_supervisor(const struct guard_options *o)
 {
 	const struct guard_supervise *s = &o->supervise;
 
-	return o->supervisor_fd < 0 && (s->timeout != NULL || s->max_memory != NULL || s->max_procs != NULL ||
-	                                s->max_output != NULL || s->report != NULL || s->learn != NULL);
+	return o->supervisor_fd < 0 && !o->print_policy && (s->timeout != NULL || s->max_memory != NULL || s->max_procs != NULL ||
+	                                s->max_output != NULL || s->report != NULL);
 }
 
 static int set_option(struct guard_options *o, int opt, char *arg, struct err *e)
 {
+	int rc;
+
 	switch (opt) {
 	case OPT_READ:
 		return add_path(o, arg, GRANT_READ, false, e);
@@ -243,6 +277,17 @@ static int set_option(struct guard_options *o, int opt, char *arg, struct err *e
 		return add_path(o, arg, GRANT_LIST, false, e);
 	case OPT_OPTIONAL:
 		return add_path(o, arg, GRANT_READ, true, e);
+	case OPT_UNIX:
+		return add_path(o, arg, GRANT_UNIX, false, e);
+	case OPT_EXEC:
+		rc = add_path(o, arg, GRANT_READ, false, e);
+		if (rc == 0)
+			o->paths[o->n_paths - 1].keeps_exec = true;
+		return rc;
+	case OPT_ENV:
+		return add_env(o, arg, e);
+	case OPT_PRINT_POLICY:
+		return set_print(o, arg, e);
 	case OPT_FILTER:
 		return set_filter(o, arg, e);
 	case OPT_PROFILE:
@@ -267,26 +312,32 @@ int guard_parse(struct guard_options *o, int argc, char **argv, struct err *e)
 	*o = (struct guard_options){.filter = "agent", .min_abi = 1, .prompt_fd = -1, .error_fd = -1, .probe_fd = -1,
 	                            .result_fd = -1, .profile_fd = -1, .supervisor_fd = -1};
 	o->paths = calloc((size_t)argc + 1, sizeof(*o->paths));
-	if (o->paths == NULL)
+	o->env = calloc((size_t)argc + 1, sizeof(*o->env));
+	if (o->paths == NULL || o->env == NULL)
 		return err_errno(e, ENOMEM, "cannot read the command line");
 	opterr = 0;
-	optind = 1;
+	optind = 0; /* and not 1: forgets as well the half-read word at which an earlier call gave up */
 	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		int rc = opt == '?' ? unknown(argv[optind - 1], e) : set_option(o, opt, optarg, e);
 
 		if (rc != 0)
 			return rc;
 	}
+	guard_take_exec_away(o);
 	o->command = argv + optind;
 	if ((o->probe_fd < 0) != (o->result_fd < 0))
 		return err_set(e, EINVAL, "--probe-fd and --result-fd belong together");
-	if (o->command[0] == NULL && o->probe_fd < 0 && !o->help && !o->print_profile)
+	if (o->command[0] == NULL && o->probe_fd < 0 && !o->help && !o->print_policy && !o->print_profile)
 		return err_set(e, EINVAL, "no command: stint guard [options] -- CMD [ARG…]");
 	return 0;
 }
 
 void guard_options_done(struct guard_options *o)
 {
+	for (size_t i = 0; o->paths != NULL && i < o->n_paths; i++)
+		free(o->paths[i].target);
 	free(o->paths);
+	free(o->env);
 	o->paths = NULL;
+	o->env = NULL;
 }

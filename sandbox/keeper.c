@@ -157,6 +157,8 @@ void keeper_run(const struct keeper_args *a, int life_fd, int status_fd, const s
 	k->m.what = watch(k);
 	if (descendants_end(k->a->cgroup_fd, k->command, &k->m.wstatus, &k->m.ended, &e) != 0)
 		(void)snprintf(k->m.msg, sizeof(k->m.msg), "%.250s", e.msg);
+	else if (a->gone != NULL)
+		a->gone(k->command);
 	k->m.wall_ms = now_ms() - k->start_ms;
 	(void)getrusage(RUSAGE_CHILDREN, &k->m.usage);
 	(void)!fd_write_all(k->status_fd, &k->m, sizeof(k->m));

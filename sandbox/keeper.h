@@ -16,6 +16,7 @@ struct keeper_args {
 	const char *cgroup_name;       /* it is removed after the end, when the supervisor has read it or is gone */
 	void (*become)(void *cookie);  /* runs in the command's process: becomes it or ends; signals are as they were for the caller */
 	void *cookie;
+	void (*gone)(pid_t command);   /* runs in the keeper when nothing of the command is left; or NULL */
 };
 
 struct keeper {

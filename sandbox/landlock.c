@@ -28,6 +28,8 @@ struct net_port_attr {
 #define CREATE_RULESET_VERSION 1u
 #define RULE_PATH_BENEATH 1
 #define RULE_NET_PORT 2
+#define RESTRICT_LOG_NEW_EXEC_ON (1u << 1)
+#define ABI_LOG 7
 
 /* The system calls have one number on every architecture that stint knows. */
 #ifndef SYS_landlock_create_ruleset
@@ -187,12 +189,15 @@ int landlock_open(const char *path, bool optional, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* A grant that what the path leads to cannot have is a mistake of whoever named it. */
-static int check_fit(enum landlock_grant grant, mode_t type, const char *path, struct err *e)
+int landlock_check_fit(int fd, const char *path, enum landlock_grant grant, struct err *e)
 {
-	if (grant == GRANT_LIST && !S_ISDIR(type))
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_errno(e, errno, "cannot grant %s", path);
+	if (grant == GRANT_LIST && !S_ISDIR(st.st_mode))
 		return err_set(e, ENOTDIR, "cannot grant listing of %s: it is not a folder", path);
-	if (grant == GRANT_UNIX && !S_ISDIR(type) && !S_ISSOCK(type))
+	if (grant == GRANT_UNIX && !S_ISDIR(st.st_mode) && !S_ISSOCK(st.st_mode))
 		return err_set(e, ENOTSOCK, "cannot grant connecting to %s: it is neither a socket nor a folder of sockets", path);
 	return 0;
 }
@@ -201,12 +206,12 @@ int landlock_add_fd(const struct landlock *l, int fd, const char *path, enum lan
 {
 	struct path_beneath_attr attr = {0, fd};
 	struct stat st;
-	int rc = fstat(fd, &st) == 0 ? 0 : err_errno(e, errno, "cannot grant %s", path);
+	int rc = landlock_check_fit(fd, path, grant, e);
 
-	if (rc == 0)
-		rc = check_fit(grant, st.st_mode, path, e);
 	if (rc != 0)
 		return rc;
+	if (fstat(fd, &st) != 0)
+		return err_errno(e, errno, "cannot grant %s", path);
 	attr.allowed_access = landlock_access_for(grant, st.st_mode, l->abi) & l->handled.fs;
 	if (attr.allowed_access == 0) /* a right that this kernel does not know, so it denies nothing */
 		return 0;
@@ -237,7 +242,7 @@ int landlock_add_port(const struct landlock *l, uint64_t rights, uint16_t port, 
 
 int landlock_enforce(const struct landlock *l, struct err *e)
 {
-	if (syscall(SYS_landlock_restrict_self, l->fd, 0) != 0)
+	if (syscall(SYS_landlock_restrict_self, l->fd, l->log && l->abi >= ABI_LOG ? RESTRICT_LOG_NEW_EXEC_ON : 0) != 0)
 		return err_errno(e, errno, "cannot enter the Landlock domain");
 	return 0;
 }

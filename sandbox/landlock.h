@@ -89,6 +89,7 @@ struct landlock {
 	int fd; /* owned, -1 when none */
 	int abi;
 	struct landlock_rights handled;
+	bool log; /* set before landlock_enforce(): what is refused after execve goes to the audit log, too (ABI 7) */
 };
 
 /* Creates the ruleset that handles everything in `handled`. 0 or a negative errno. */
@@ -103,6 +104,8 @@ int landlock_add_path(const struct landlock *l, const char *path, enum landlock_
 /* Opens (O_PATH) what `path` leads to, for a rule. 0 and *ret_fd; 1 when optional and it is missing or out of reach; or a
  * negative errno naming the path. */
 int landlock_open(const char *path, bool optional, int *ret_fd, struct err *e) MUST_CHECK;
+/* Is what fd is open on something that can have this grant? -ENOTDIR or -ENOTSOCK naming the path. */
+int landlock_check_fit(int fd, const char *path, enum landlock_grant grant, struct err *e) MUST_CHECK;
 /* Grants what fd (O_PATH will do) is open on; path is for messages. 0 or a negative errno. */
 int landlock_add_fd(const struct landlock *l, int fd, const char *path, enum landlock_grant grant, struct err *e) MUST_CHECK;
 

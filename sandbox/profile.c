@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
+#define ROWS_FIRST 64u
 #define INSNS_BYTES (PROFILE_INSNS_MAX * sizeof(struct sock_filter))
 
 void profile_begin(struct profile *ret, const char *name)
@@ -30,11 +31,13 @@ void profile_done(struct profile *p)
 
 int profile_add(struct profile *p, const struct profile_row *row, struct err *e)
 {
-	struct profile_row *more;
+	bool full = p->n % ROWS_FIRST == 0 && (p->n & (p->n - 1)) == 0; /* room doubles: 64, 128, 256, … */
+	struct profile_row *more = p->row;
 
 	if (p->n == PROFILE_ROWS_MAX)
 		return err_set(e, E2BIG, "profile %s has more than %u rows: use sets", p->name, PROFILE_ROWS_MAX);
-	more = realloc(p->row, (p->n + 1) * sizeof(*more));
+	if (full)
+		more = reallocarray(p->row, p->n == 0 ? ROWS_FIRST : 2 * p->n, sizeof(*more));
 	if (more == NULL)
 		return err_errno(e, ENOMEM, "cannot read profile %s", p->name);
 	p->row = more;
@@ -48,6 +51,36 @@ const struct profile_row *profile_find(const struct profile *p, const char *call
 		if (str_eq(p->row[i].call, call))
 			return &p->row[i];
 	return NULL;
+}
+
+/* FNV-1a: profiles are told apart, nobody gains anything by two that are alike. */
+static uint64_t hash_add(uint64_t h, const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+uint64_t profile_hash(const struct profile *p)
+{
+	uint64_t head[] = {p->otherwise, p->otherwise_error, p->n};
+	uint64_t h = hash_add(UINT64_C(0xcbf29ce484222325), head, sizeof(head));
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct profile_row *r = &p->row[i];
+		uint64_t row[] = {r->action, r->error, r->n_cond};
+
+		h = hash_add(h, r->call, strlen(r->call) + 1);
+		h = hash_add(h, row, sizeof(row));
+		for (unsigned int k = 0; k < r->n_cond; k++) {
+			uint64_t cond[] = {r->cond[k].arg, r->cond[k].wide, r->cond[k].mask, r->cond[k].value};
+
+			h = hash_add(h, cond, sizeof(cond));
+		}
+	}
+	return h;
 }
 
 /* ---- compiling */

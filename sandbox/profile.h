@@ -83,6 +83,9 @@ int profile_add_refused(struct profile *p, unsigned int only, const char *from, 
 /* The first row with this call in p (or from index `at` on), or NULL. */
 const struct profile_row *profile_find(const struct profile *p, const char *call, size_t at);
 
+/* A number for what the rows and the default say; names and origins make no difference. */
+uint64_t profile_hash(const struct profile *p);
+
 /* "x86-64" or "arm64" (also the kernel's words for them); false for anything else. */
 bool profile_arch_find(const char *word, enum profile_arch *ret);
 const char *profile_arch_name(enum profile_arch arch);

@@ -16,9 +16,9 @@ const struct profile_builtin profile_builtins[] = {
 	{"build", "@start @io @file-read @file-write @file-attributes @ioctl @memory @process @thread @identity @identity-set @limits "
 	          "@sched @facts @signal @time @poll @socket @socket-unix", "",
 	 "compilers, make, package builds: no network, no shared memory", false, 0},
-	{"node", "@start @io @file-read @file-write @file-attributes @watch @ioctl @memory @process @thread @identity @limits "
-	         "@sched @facts @signal @time @poll @socket @socket-unix @socket-inet", "",
-	 "node and its tools: watchers, sockets, children; no shared memory, no change of identity", false, 0},
+	{"node", "@start @io @file-read @file-write @file-attributes @watch @ioctl @memory @process @thread @identity @identity-set "
+	         "@limits @sched @facts @signal @time @poll @socket @socket-unix @socket-inet", "",
+	 "node and its tools: watchers, sockets, children, make for native modules; no shared memory", false, 0},
 	{"python-stdlib-read-only", COMPUTE, "getpid getppid gettid getpgrp sched_getaffinity sched_yield",
 	 "python with its standard library: reads files, threads; writes to what is open, starts no process, has no socket", false, 0},
 	{"numeric-compute", COMPUTE " @sched", "getpid gettid",

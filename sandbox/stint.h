@@ -46,24 +46,33 @@ enum stint_grant {
 	STINT_READ,          /* --allow-read: read, list, execute */
 	STINT_READ_OPTIONAL, /* --optional-read: the same, may be missing */
 	STINT_WRITE,         /* --allow-write: also write, create, delete, rename */
+	STINT_EXEC,          /* --allow-exec: as STINT_READ, and STINT_NO_EXEC does not concern it */
+	STINT_UNIX,          /* --allow-unix: connect to UNIX sockets there (Landlock ABI 9) */
 };
 enum stint_port { STINT_CONNECT, STINT_BIND };
 enum stint_option {
 	STINT_NO_SYSTEM,        /* without the system folders and devices */
 	STINT_NO_SCOPE,         /* signals and abstract sockets reach outside */
 	STINT_NET_UNRESTRICTED, /* the network is left alone */
+	STINT_NO_EXEC,          /* granted paths can be read and written, not executed */
+	STINT_BEST_EFFORT,      /* ports and sockets that this kernel cannot hold are no error */
+	STINT_ENV_ALL,          /* a command gets the whole environment */
+	STINT_NO_TMP,           /* a command gets no TMPDIR of its own */
 };
 
 int stint_policy_new(struct stint_policy **ret, struct stint_error *e);
 void stint_policy_free(struct stint_policy *p);
 
-/* Borrowed: it must live as long as the policy. Without one: agent. */
-void stint_policy_profile(struct stint_policy *p, const struct stint_profile *profile);
+/* In place of the one before; without one: agent. The policy holds it: it may be freed here at once. */
+void stint_policy_profile(struct stint_policy *p, struct stint_profile *profile);
 /* The path is copied, and looked up by each run: a missing one is that run's error. */
 int stint_policy_allow(struct stint_policy *p, enum stint_grant grant, const char *path, struct stint_error *e);
 /* TCP. Port 0 with STINT_BIND: whatever the kernel chooses. */
 int stint_policy_port(struct stint_policy *p, enum stint_port direction, unsigned int port, struct stint_error *e);
 int stint_policy_option(struct stint_policy *p, enum stint_option option, struct stint_error *e);
+/* "NAME=VALUE" sets a variable of a command's, "NAME" passes the caller's on, which must be set then; PATH, HOME, LANG and their
+ * like are passed on anyway. */
+int stint_policy_env(struct stint_policy *p, const char *word, struct stint_error *e);
 /* Nothing is run below this Landlock ABI. */
 int stint_policy_min_abi(struct stint_policy *p, int abi, struct stint_error *e);
 /* The folder of stint-guard, in place of this installation's. */

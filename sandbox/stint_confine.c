@@ -29,7 +29,7 @@ static int check_threads(unsigned int flags, struct err *e)
 static int confine(const struct stint_policy *p, struct err *e)
 {
 	struct guard_options o = p->o;
-	struct guard_state state = {0};
+	struct guard_state state = {.tmp.fd = -1};
 	AUTO_FD profile_fd = -1;
 	int rc = 0;
 
@@ -45,8 +45,12 @@ static int confine(const struct stint_policy *p, struct err *e)
 		return err_errno(e, ENOMEM, "cannot confine");
 	if (p->o.n_paths > 0)
 		memcpy(o.paths, p->o.paths, p->o.n_paths * sizeof(*o.paths));
-	rc = guard_confine(&o, &state, e);
-	buf_done(&state.absent);
+	guard_take_exec_away(&o);
+	rc = guard_plan(&o, &state, e);
+	if (rc == 0)
+		rc = guard_confine(&o, &state, e);
+	guard_state_done(&state);
+	free(state.env); /* a command's; this process keeps its own */
 	free(o.paths);
 	return rc;
 }

@@ -3,6 +3,7 @@
 #define STINT_SANDBOX_STINT_IMPL_H
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/err.h"
@@ -17,7 +18,8 @@ struct stint_compiled {
 	size_t n;
 };
 
-struct stint_profile {
+struct stint_profile { /* nothing but holders ever changes */
+	atomic_uint holders;
 	char *name;
 	bool builtin;
 	struct stint_compiled plain;   /* no inet sockets; nor has a built-in either of these */
@@ -31,7 +33,7 @@ struct stint_policy {
 	char **words;            /* stint-guard's options; owned */
 	size_t n_words;
 	struct guard_options o;  /* the same for stint_confine(): paths (owned; theirs point into words), ports, flags, min_abi */
-	const struct stint_profile *profile;
+	struct stint_profile *profile; /* held, or NULL */
 	char *programs;          /* NULL: this installation's */
 };
 bool stint_policy_net(const struct stint_policy *p);

@@ -11,11 +11,14 @@ static const struct {
 	const char *word;
 	enum landlock_grant grant;
 	bool optional;
+	bool keeps_exec;
 } grants[] = {
-	[STINT_LIST] = {"--allow-list", GRANT_LIST, false},
-	[STINT_READ] = {"--allow-read", GRANT_READ, false},
-	[STINT_READ_OPTIONAL] = {"--optional-read", GRANT_READ, true},
-	[STINT_WRITE] = {"--allow-write", GRANT_WRITE, false},
+	[STINT_LIST] = {"--allow-list", GRANT_LIST, false, false},
+	[STINT_READ] = {"--allow-read", GRANT_READ, false, false},
+	[STINT_READ_OPTIONAL] = {"--optional-read", GRANT_READ, true, false},
+	[STINT_WRITE] = {"--allow-write", GRANT_WRITE, false, false},
+	[STINT_EXEC] = {"--allow-exec", GRANT_READ, false, true},
+	[STINT_UNIX] = {"--allow-unix", GRANT_UNIX, false, false},
 };
 
 static const struct {
@@ -30,6 +33,10 @@ static const char *const option_words[] = {
 	[STINT_NO_SYSTEM] = "--no-system",
 	[STINT_NO_SCOPE] = "--no-scope",
 	[STINT_NET_UNRESTRICTED] = "--net-unrestricted",
+	[STINT_NO_EXEC] = "--no-exec",
+	[STINT_BEST_EFFORT] = "--best-effort",
+	[STINT_ENV_ALL] = "--env-all",
+	[STINT_NO_TMP] = "--no-tmp",
 };
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -61,7 +68,8 @@ int stint_policy_new(struct stint_policy **ret, struct stint_error *error)
 	if (p == NULL)
 		return stint_fail(error, &e, err_errno(&e, ENOMEM, "cannot make a policy"));
 	p->o = (struct guard_options){.filter = "agent", .min_abi = 1, .prompt_fd = -1, .error_fd = -1, .probe_fd = -1,
-	                              .result_fd = -1, .profile_fd = -1, .supervisor_fd = -1, .quiet = true};
+	                              .result_fd = -1, .profile_fd = -1, .supervisor_fd = -1, .quiet = true, .no_tmp = true,
+	                              .env_all = true};
 	*ret = p;
 	return 0;
 }
@@ -75,11 +83,15 @@ void stint_policy_free(struct stint_policy *p)
 	free(p->words);
 	free(p->o.paths);
 	free(p->programs);
+	stint_profile_free(p->profile);
 	free(p);
 }
 
-void stint_policy_profile(struct stint_policy *p, const struct stint_profile *profile)
+void stint_policy_profile(struct stint_policy *p, struct stint_profile *profile)
 {
+	if (profile != NULL)
+		atomic_fetch_add(&profile->holders, 1);
+	stint_profile_free(p->profile);
 	p->profile = profile;
 }
 
@@ -125,7 +137,8 @@ static int add_path(struct stint_policy *p, unsigned int grant, const char *path
 	if (rc != 0)
 		return rc;
 	p->o.paths[p->o.n_paths++] = (struct guard_path){.path = p->words[p->n_words - 1], .grant = grants[grant].grant,
-	                                                 .optional = grants[grant].optional};
+	                                                 .optional = grants[grant].optional,
+	                                                 .keeps_exec = grants[grant].keeps_exec};
 	return 0;
 }
 
@@ -173,7 +186,18 @@ int stint_policy_option(struct stint_policy *p, enum stint_option option, struct
 	p->o.no_system |= option == STINT_NO_SYSTEM;
 	p->o.no_scope |= option == STINT_NO_SCOPE;
 	p->o.net_unrestricted |= option == STINT_NET_UNRESTRICTED;
+	p->o.no_exec |= option == STINT_NO_EXEC;
+	p->o.best_effort |= option == STINT_BEST_EFFORT;
 	return 0;
+}
+
+int stint_policy_env(struct stint_policy *p, const char *word, struct stint_error *error)
+{
+	struct err e = {0};
+	int rc = word == NULL || word[0] == '\0' || word[0] == '=' ? err_set(&e, EINVAL, "a variable needs a name")
+	                                                           : add_words(p, "--env", word, &e);
+
+	return stint_fail(error, &e, rc);
 }
 
 static int set_min_abi(struct stint_policy *p, int abi, struct err *e)

@@ -159,9 +159,12 @@ int stint_profile_load(struct stint_profile **ret, const char *word, const char 
 {
 	struct stint_profile *p = calloc(1, sizeof(*p));
 	struct err e = {0};
-	int rc = p != NULL && word != NULL ? load(p, word, programs, &e)
-	                                   : err_errno(&e, word != NULL ? ENOMEM : EINVAL, "cannot load a profile");
+	int rc;
 
+	if (p != NULL)
+		atomic_init(&p->holders, 1);
+	rc = p != NULL && word != NULL ? load(p, word, programs, &e)
+	                               : err_errno(&e, word != NULL ? ENOMEM : EINVAL, "cannot load a profile");
 	if (rc == 0)
 		*ret = p;
 	else
@@ -176,7 +179,7 @@ const char *stint_profile_name(const struct stint_profile *p)
 
 void stint_profile_free(struct stint_profile *p)
 {
-	if (p == NULL)
+	if (p == NULL || atomic_fetch_sub(&p->holders, 1) > 1)
 		return;
 	free(p->name);
 	free(p->plain.bytes);

@@ -340,7 +340,9 @@ static int run(struct run *r, const struct stint_policy *p, const struct stint_c
 		return rc;
 	r->end_ms = c->timeout_ms > 0 ? now_ms() + c->timeout_ms : 0;
 	rc = watch(r, chunk, e);
-	/* Whatever came of it: at the end of the socket the keeper ends what is left, and itself. */
+	/* Whatever came of it: at the end of the socket the keeper ends what is left, and itself. A child that another thread has
+	 * forked meanwhile may hold the socket, too. */
+	(void)shutdown(r->ours[KEEP], SHUT_RDWR);
 	fd_close(&r->ours[KEEP]);
 	wstatus = stint_reap(pid);
 	if (rc == 0)

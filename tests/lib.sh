@@ -93,6 +93,7 @@ lib_owner() {
     if ! P='' own test -x "$STINT_BIN/stint"; then
         folder_new
         cp -R "$STINT_BIN" "$FOLDER/bin"
+        cp -R "${STINT_BIN%/*}/share" "$FOLDER/share"
         PATH=$FOLDER/bin:${PATH#*:} STINT_BIN=$FOLDER/bin
     fi
 }

@@ -17,9 +17,9 @@ import sys
 __all__ = ["Error", "Profile", "Result", "Sandbox", "Violation", "abi", "load_profile", "version"]
 
 CODE_MAX = 100 * 1024  # the kernel takes 128 KiB in one word of a command
-GRANTS = {"list": 0, "read": 1, "optional_read": 2, "write": 3}
+GRANTS = {"list": 0, "read": 1, "optional_read": 2, "write": 3, "exec": 4, "unix": 5}
 PORTS = {"connect": 0, "bind": 1}
-OPTIONS = {"no_system": 0, "no_scope": 1, "net_unrestricted": 2}
+OPTIONS = {"no_system": 0, "no_scope": 1, "net_unrestricted": 2, "no_exec": 3, "best_effort": 4, "env_all": 5, "no_tmp": 6}
 KINDS = ("system call", "path", "port")
 THIS_THREAD = 1
 
@@ -73,6 +73,7 @@ _PROTOTYPES = {
     "stint_policy_allow": (ctypes.c_int, [_OBJECT, ctypes.c_int, ctypes.c_char_p, _ERROR]),
     "stint_policy_port": (ctypes.c_int, [_OBJECT, ctypes.c_int, ctypes.c_uint, _ERROR]),
     "stint_policy_option": (ctypes.c_int, [_OBJECT, ctypes.c_int, _ERROR]),
+    "stint_policy_env": (ctypes.c_int, [_OBJECT, ctypes.c_char_p, _ERROR]),
     "stint_policy_min_abi": (ctypes.c_int, [_OBJECT, ctypes.c_int, _ERROR]),
     "stint_policy_programs": (ctypes.c_int, [_OBJECT, ctypes.c_char_p, _ERROR]),
     "stint_run": (ctypes.c_int, [_OBJECT, ctypes.POINTER(_Command), ctypes.POINTER(_Result), _ERROR]),
@@ -169,10 +170,11 @@ class Result:
 
 
 class Sandbox:
-    """The policy, while the `with` block lasts. profile: a name, file or Profile. read, optional_read, write, list: paths; connect,
-    bind: TCP ports; options: no_system, no_scope, net_unrestricted. python: this interpreter's own folders can be read, too."""
+    """The policy, while the `with` block lasts. profile: a name, file or Profile. read, optional_read, write, list, exec, unix: paths;
+    connect, bind: TCP ports; env: a dict, or NAME=VALUE and NAME words; options that are true or false: no_system, no_scope,
+    net_unrestricted, no_exec, best_effort, env_all, no_tmp. python: this interpreter's own folders can be read and run, too."""
 
-    def __init__(self, profile="agent", *, connect=(), bind=(), min_abi=None, programs=None, python=True, **more):
+    def __init__(self, profile="agent", *, connect=(), bind=(), env=(), min_abi=None, programs=None, python=True, **more):
         self._policy = None
         self._paths = {name: [more.pop(name)] if isinstance(more.get(name), (str, os.PathLike)) else list(more.pop(name, ()))
                        for name in GRANTS}
@@ -180,7 +182,8 @@ class Sandbox:
         if more:
             raise TypeError(f"Sandbox() has no argument {', '.join(sorted(more))}")
         if python:
-            self._paths["optional_read"] += _interpreter()
+            self._paths["exec"] += _interpreter()
+        self._env = [f"{name}={value}" for name, value in env.items()] if isinstance(env, dict) else list(env)
         self._ports = {"connect": list(connect), "bind": list(bind)}
         self._min_abi, self._programs = min_abi, programs
         self._profile = profile if isinstance(profile, Profile) else load_profile(profile, programs)
@@ -201,13 +204,15 @@ class Sandbox:
         _lib.stint_policy_free(pointer)
 
     def _fill(self, policy):
-        _lib.stint_policy_profile(policy, self._profile._pointer)  # self keeps it alive
+        _lib.stint_policy_profile(policy, self._profile._pointer)
         for name, paths in self._paths.items():
             for path in paths:
                 _call("stint_policy_allow", policy, GRANTS[name], os.fsencode(path))
         for name, ports in self._ports.items():
             for port in ports:
                 _call("stint_policy_port", policy, PORTS[name], port)
+        for word in self._env:
+            _call("stint_policy_env", policy, os.fsencode(word))
         for name in self._options:
             _call("stint_policy_option", policy, OPTIONS[name])
         if self._min_abi is not None:
@@ -254,5 +259,5 @@ def _bytes_or_none(path):
 
 def _interpreter():
     """Where this interpreter lies, as far as that is no folder that everything may read anyway."""
-    paths = {os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, sys.executable)}
+    paths = {os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, sys.executable) if p}
     return sorted(p for p in paths if p != "/" and not (p + "/").startswith(("/usr/", "/bin/", "/opt/", "/lib/")))

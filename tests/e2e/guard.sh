@@ -12,6 +12,8 @@ else
     cc -D_GNU_SOURCE -o "$D/try" "$TOP/tests/e2e/guard_try.c" || bail "cannot compile guard_try.c"
 fi
 mkdir "$D/bin" "$D/rw" "$D/ro" "$D/out"
+install -d -m 1777 "$D/tmp" # the guard makes the commands' TMPDIRs there
+export TMPDIR=$D/tmp
 mv "$D/try" "$D/bin/try"
 for f in rw/f ro/f out/f; do echo content >"$D/$f"; done
 if [ "$(id -u)" -eq 0 ]; then
@@ -264,4 +266,7 @@ if command -v git >/dev/null; then
 fi
 guard --probe-fd 0 --result-fd 1; is "$RC" 125 "--probe-fd of something else is refused"
 guard --probe-fd 0 -- true; is "$RC" 125 "--probe-fd needs --result-fd"
+run as "$D/stint-guard" --keeper-fd 77 -- true; is "$RC" 125 "--keeper-fd of nothing"; like "$ERR" '--keeper-fd 77: an open descriptor' "... is said"
+guard --keeper-fd 9 -- true; is "$RC" 125 "--keeper-fd elsewhere than in front"
+guard --print-profile; is "$RC" 125 "--print-profile needs a file"; like "$ERR" 'a profile in a file' "... which is said"
 done_testing

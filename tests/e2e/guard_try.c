@@ -76,6 +76,44 @@ static long try_ptrace(char **a)
 	_exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0 ? 0 : errno);
 }
 
+/* Starts a program without words; ok when it was started. */
+static long try_exec(char **a)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		(void)execv(a[0], (char *[]){a[0], NULL});
+		_exit(errno);
+	}
+	return waitpid(pid, &status, 0) < 0 ? -1 : WEXITSTATUS(status) == 0 ? 0 : (errno = WEXITSTATUS(status), -1);
+}
+
+/* A local socket by its path. */
+static long try_unix(char **a)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", a[0]);
+	return connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&to, sizeof(to));
+}
+
+/* Listens at a path until killed; says when it is ready and who it is. */
+static long try_serve_unix(char **a)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", a[0]);
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(fd, SOMAXCONN) != 0)
+		return -1;
+	(void)printf("ready %d\n", (int)getpid());
+	(void)fflush(stdout);
+	(void)alarm(3600);
+	for (;;)
+		(void)pause();
+}
+
 /* a[0]: what the request's upper half holds. On a terminal of our own, as the controlling one. */
 static long try_tiocsti(char **a)
 {
@@ -191,7 +229,8 @@ static const struct {
 	{"unshare", try_unshare, 1}, {"clone3", try_clone3, 0}, {"keyctl", try_keyctl, 0}, {"io_uring", try_io_uring, 0},
 	{"personality", try_personality, 1}, {"number", try_number, 1}, {"ptrace", try_ptrace, 0}, {"ioctl", try_ioctl, 1},
 	{"tiocsti", try_tiocsti, 1}, {"connect", try_connect, 1}, {"bind", try_bind, 1}, {"fastopen", try_fastopen, 1},
-	{"abstract", try_abstract, 1}, {"serve", try_serve, 2},
+	{"abstract", try_abstract, 1}, {"serve", try_serve, 2}, {"exec", try_exec, 1}, {"unix", try_unix, 1},
+	{"serve-unix", try_serve_unix, 1},
 #ifdef __x86_64__
 	{"x32", try_x32, 0}, {"int80", try_int80, 0},
 #endif

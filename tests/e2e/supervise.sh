@@ -1,5 +1,5 @@
 #!/bin/bash
-# stint guard, supervised: deadlines, limits, reports, learning. Every end is shown on processes that would rather stay.
+# stint guard, supervised: deadlines, limits, reports. Every end is shown on processes that would rather stay.
 # shellcheck disable=SC2154 # OUT, ERR and RC are set by run()
 . "$(dirname "$0")/../lib.sh"
 
@@ -130,4 +130,126 @@ is "$(pgrep -cf '^python3 bomb.py')" 0 "... and nothing of it is left"
 for word in 0 -1 x 1000001; do guard --max-procs "$word" -- true; is "$RC" 125 "--max-procs '$word' is refused"; done
 for word in 0 1GB 512K 1; do guard --max-memory "$word" -- true; is "$RC" 125 "--max-memory '$word' is refused"; done
 guard --max-output 1 -- true; is "$RC" 125 "--max-output '1' is refused"; like "$ERR" 'as 64KiB, 512MiB' "... with examples"
+# ---------------------------------------------------------------- TMPDIR
+guard --timeout 60s -- sh -c 'mkdir -p "$TMPDIR/a/b" && chmod 0 "$TMPDIR/a" && echo "$TMPDIR"'
+like "$OUT" '/stint-guard-[0-9]+/' "the command has a TMPDIR of its own"
+[ -n "$OUT" ] && [ ! -e "$OUT" ] && pass "... which is gone when it has ended" || fail "... which is gone when it has ended" "$OUT"
+
+# ---------------------------------------------------------------- the report
+# found EXPRESSION: python over the report R and its violations V, each also an attribute: "[v.call for v in V if v.kind == 'syscall']"
+found() {
+    python3 -c 'import json, sys
+class Row(dict):
+    __getattr__ = lambda self, name: self.get(name)
+R = json.load(open(sys.argv[1]), object_hook=Row)
+V = R.violations
+r = eval(sys.argv[2])
+print(r if isinstance(r, str) else json.dumps(r))' "$D/work/report" "$1"
+}
+ready() { for ((i = 0; i < 50; i++)); do grep -q ready "$D/ready" 2>/dev/null && return 0; sleep 0.1; done; return 1; }
+cat >"$D/wants.py" <<'END'
+import ctypes, errno, os, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+other, port = sys.argv[1], int(sys.argv[2])
+def say(what, f):
+    try: f(); print(what, "ok")
+    except OSError as e: print(what, errno.errorcode[e.errno])
+def c(*args):
+    if libc.syscall(*args) < 0: raise OSError(ctypes.get_errno(), "")
+def connect(p):
+    s = socket.socket(); s.connect(("127.0.0.1", p))
+say("keyctl", lambda: c(250, 0, -3, 0))
+say("unshare", lambda: c(272, 0x10000000))
+say("read", lambda: open(other + "/secret").read())
+say("write", lambda: open(other + "/secret", "w"))
+say("create", lambda: open(other + "/new", "w"))
+say("list", lambda: os.listdir(other))
+say("delete", lambda: os.unlink(other + "/victim"))
+say("mkdir", lambda: os.mkdir(other + "/folder"))
+say("run", lambda: os.posix_spawn(other + "/tool", ["tool"], {}))
+say("granted", lambda: connect(port))
+say("connect", lambda: connect(port + 1))
+say("bind", lambda: socket.socket().bind(("127.0.0.1", port + 2)))
+for i in range(3): say("again", lambda: open(other + "/again"))
+say("absent", lambda: open(other + "/nowhere"))
+say("mode", lambda: open(other + "/closed"))
+END
+fill() { for f in secret victim again closed; do echo content >"$D/other/$f"; done; printf '#!/bin/sh\n' >"$D/other/tool"; chmod 755 "$D/other/tool"; rm -rf "$D/other/new" "$D/other/folder"; chown -R 65534 "$D/other" 2>/dev/null; chmod 000 "$D/other/closed"; }
+chmod 644 "$D/wants.py"
+port=$((20000 + $$ % 10000))
+[ -x "$STINT_BIN/../tests/e2e/guard_try" ] && cp "$STINT_BIN/../tests/e2e/guard_try" "$D/try" || cc -D_GNU_SOURCE -o "$D/try" "$TOP/tests/e2e/guard_try.c"
+"${as[@]}" "$D/try" serve $port stint-supervise-$$ >"$D/ready" 2>/dev/null & one=$!
+ready || bail "no server on port $port"
+: >"$D/ready"; "${as[@]}" "$D/try" serve $((port + 1)) stint-supervise-other-$$ >"$D/ready" 2>/dev/null & two=$!
+ready || bail "no server on port $((port + 1))"
+fill
+run "${as[@]}" python3 "$D/wants.py" "$D/other" $port
+is "$(grep -vc ' ok$' <<<"$OUT")" 2 "outside all of it works but for a file that is not there and one that is closed"
+fill
+opts=(--report report --allow-read "$D/wants.py")
+if [ "$ABI" -ge 4 ]; then opts+=(--allow-connect "$port"); else opts+=(--net-unrestricted); fi
+run "${as[@]}" "$D/stint-guard" "${opts[@]}" -- python3 "$D/wants.py" "$D/other" $port
+is "$RC" 0 "--report: the command runs"
+report=$ERR
+want="keyctl EPERM unshare EPERM read EACCES write EACCES create EACCES list EACCES delete EACCES mkdir EACCES run EACCES"
+is "$(head -n 9 <<<"$OUT" | xargs)" "$want" "... and sees the errors that it would see without"
+is "$(found 'R.end.reason') $(found 'R.end.status') $(found 'R.profile')" "exit 0 agent" "... how it ended"
+is "$(found 'R.command[0]') $(found 'R.landlock_abi')" "python3 $ABI" "... what it was, and what was enforced"
+like "$(found 'R.usage.wall_ms') $(found 'R.usage.max_rss')" '^[1-9][0-9]* [1-9][0-9]+$' "... what it used"
+is "$(found '[[v.syscall, v.number, v.architecture, v.action, v.rule, v.call] for v in V if v.kind == "syscall" and v.syscall == "keyctl"]')" \
+    "[[\"keyctl\", 250, \"$(uname -m)\", \"EPERM\", \"agent\", \"keyctl(0, 0xfffffffffffffffd, 0x0, $(found '[v.arguments[3] for v in V if v.syscall == "keyctl"][0]'), $(found '[v.arguments[4] for v in V if v.syscall == "keyctl"][0]'))\"]]" "a refused system call: name, number, architecture, action, rule"
+is "$(found '[v.call for v in V if v.syscall == "unshare"]')" '["unshare(CLONE_NEWUSER)"]' "... its arguments in words"
+like "$(found '[v for v in V if v.syscall == "unshare"][0].program')" '^/.*python3' "... by which program"
+path() { found "[v.right for v in V if v.kind == 'path' and v.path == '$D/other$1' and v.syscall in ('$2', '$2at')]"; }
+is "$(path /secret open)" '["fs.read_file", "fs.write_file"'"$([ "$ABI" -ge 3 ] && echo ', "fs.truncate"')]" "a refused path: reading, then writing"
+is "$(path /new open)" '["fs.write_file", "fs.make_reg"]' "... creating"
+is "$(path '' open)" '["fs.read_dir"]' "... listing"
+is "$(path /victim unlink)" '["fs.remove_file"]' "... deleting"
+is "$(path /folder mkdir)" '["fs.make_dir"]' "... a folder"
+is "$(found "[v.right for v in V if v.path == '$D/other/tool']")" '["fs.execute", "fs.read_file"]' "... running"
+is "$(path /nowhere open)$(path /closed open)" '[][]' "what is not there, or closed by its mode, was not refused by a grant"
+is "$(found "[v.count for v in V if v.path == '$D/other/again']")" '[3]' "a refusal that comes again is counted"
+is "$(grep -c "refused: $D/other/again: fs.read_file not granted" <<<"$report")" 2 "... for people: once when it comes, once with the count"
+like "$report" "$D/other/again: fs.read_file not granted .*: 3 times" "... of which this is one"
+if [ "$ABI" -ge 4 ]; then
+    is "$(found '[[v.port, v.right] for v in V if v.kind == "port"]')" "[[$((port + 1)), \"net.connect_tcp\"], [$((port + 2)), \"net.bind_tcp\"]]" "refused ports: each with its right"
+    like "$report" "refused: port $((port + 1)): net.connect_tcp not granted" "... for people"
+else
+    is "$(found '[v.port for v in V if v.kind == "port"]')" "[]" "ports: this kernel limits none, none is refused"
+    unlike "$report" "refused: port" "... and none is said"
+fi
+kill $one $two; wait $one $two 2>/dev/null
+unlike "$report" 'refused: clone3' "what programs do without as on an older kernel is not said"
+guard --report report -- python3 -c 'import threading; t = threading.Thread(target=print); t.start(); t.join()'
+is "$(found '[[v.action, v.usual] for v in V if v.syscall == "clone3"]')" '[["ENOSYS", true]]' "... but reported"
+cat >"$D/kills.yaml" <<'END'
+extends: [agent]
+deny: [{call: getpriority, errno: kill}, {call: sched_yield, errno: notify}]
+END
+chmod 644 "$D/kills.yaml"
+guard --report report --profile "$D/kills.yaml" -- python3 -u -c 'import os
+try: os.sched_yield()
+except OSError as e: print(e.errno)
+os.getpriority(0, 0)
+print("still here")'
+is "$RC $OUT" "159 38" "a profile's kill and notify: the command dies of it as without a supervisor"
+is "$(found '[[v.syscall, v.action, v.rule] for v in V]')" '[["sched_yield", "notify", "'"$D"'/kills.yaml:2"], ["getpriority", "kill", "'"$D"'/kills.yaml:2"]]' "... and the report says of which line"
+guard --report report --timeout 1s -- sleep 60; is "$RC $(found 'R.end.reason') $(found 'R.end.status')" "124 deadline 124" "a deadline in the report"
+guard --report report -- sh -c 'kill -SEGV $$'; is "$RC $(found '[R.end.reason, R.end.signal]')" '139 ["signal", 11]' "a signal in the report"
+guard --report report --filter none -- sh -c 'exit 5'; is "$RC $(found '[R.end.code, R.profile]')" '5 [5, "none"]' "a report without a profile"
+"${as[@]}" "$D/stint-guard" --quiet --report report --timeout 60s -- sleep ${mark}9 & supervisor=$!
+for ((i = 0; i < 50; i++)); do [ "$(left)" -eq 1 ] && break; sleep 0.1; done
+kill -TERM $supervisor; wait $supervisor; is "$? $(found '[R.end.reason, R.end.signal, R.end.left]')" '143 ["told", 15, 1]' "the report of what was ended by SIGTERM"
+guard --report "$D/nowhere/report" -- true; is "$RC" 125 "a report that cannot be written: nothing is started"
+if [ "$(uname -m)" = x86_64 ]; then
+    cp "$D/try" "$D/work/"
+    guard --report report --allow-read . -- ./try x32; is "$RC $(found '[[v.syscall, v.action, v.rule] for v in V]')" '159 [["getpid_x32", "kill", "agent, foreign entry"]]' "an x32 number, by name"
+fi
+# Many threads, signals and children under a listener: nothing is lost or held up.
+guard --report report -- python3 -c 'import concurrent.futures as f, subprocess, signal, os
+signal.signal(signal.SIGALRM, lambda *a: None); signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+with f.ThreadPoolExecutor(8) as p: print(sum(p.map(lambda i: len(open("/etc/passwd").read()) > 0, range(400))))
+print(sum(subprocess.run(["true"]).returncode == 0 for i in range(20)))
+signal.setitimer(signal.ITIMER_REAL, 0)'
+is "$RC $(xargs <<<"$OUT")" "0 400 20" "threads, signals and children with a listener"
 done_testing

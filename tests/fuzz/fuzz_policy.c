@@ -189,6 +189,12 @@ static unsigned int count(char *const *v, const char *start)
 	return n;
 }
 
+static bool has_no_value(const char *option)
+{
+	return str_eq(option, "--quiet") || str_eq(option, "--net-unrestricted") || str_eq(option, "--no-landlock") ||
+	       str_eq(option, "--env-all") || str_eq(option, "--no-tmp");
+}
+
 static void check_argv(const struct policy *p, uint32_t role, char **v)
 {
 	struct policy_list words = p->role[role].argv;
@@ -196,8 +202,7 @@ static void check_argv(const struct policy *p, uint32_t role, char **v)
 
 	CHECK(str_eq(v[0], "stint-guard") && str_eq(v[1], "--filter"));
 	/* Options with a value take it whatever it is; the policy's words come after the first "--". */
-	for (at = 1; !str_eq(v[at], "--"); at += str_eq(v[at], "--quiet") || str_eq(v[at], "--net-unrestricted") ||
-	                                        str_eq(v[at], "--no-landlock") ? 1 : 2) {
+	for (at = 1; !str_eq(v[at], "--"); at += has_no_value(v[at]) ? 1 : 2) {
 		CHECK(str_starts(v[at], "--") && v[at + 1] != NULL);
 		if (str_starts(v[at], "--allow-") && !str_eq(v[at], "--allow-connect"))
 			CHECK(v[at + 1][0] == '/' && policy_rules_plain(v[at + 1] + 1));

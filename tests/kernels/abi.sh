@@ -12,6 +12,9 @@ GUARD=$D/bin/stint-guard
 mkdir "$D/bin" "$D/rw" "$D/rw/a" "$D/rw/b" "$D/ro" "$D/out"
 install -m 755 "$STINT_BIN/stint-guard" "$TOP/${BUILD:-build}/tests/e2e/guard_try" "$D/bin/"
 for f in rw/f ro/f out/f; do echo content >"$D/$f"; done
+cp /bin/true "$D/rw/prog"
+install -d -m 1777 "$D/tmp" # the guard makes the commands' TMPDIRs there
+export TMPDIR=$D/tmp
 chown -R 65534:65534 "$D/rw" "$D/ro" "$D/out"
 as() { setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"; }
 real=$ABI
@@ -31,6 +34,12 @@ server=$!
 for ((i = 0; i < 100; i++)); do grep -q ready "$D/ready" && break; sleep 0.1; done
 pid=$(sed -n 's/^ready //p' "$D/ready")
 [ -n "$pid" ] || bail "no server on port $port"
+
+as "$D/bin/guard_try" serve-unix "$D/rw/sock" >"$D/ready-unix" 2>/dev/null &
+unix_server=$!
+for ((i = 0; i < 100; i++)); do grep -q ready "$D/ready-unix" && break; sleep 0.1; done
+unix_pid=$(sed -n 's/^ready //p' "$D/ready-unix")
+[ -n "$unix_pid" ] || bail "no server at a socket"
 
 # What is tried, one word a line: the name, then what came of it.
 cat >"$D/bin/tries" <<END
@@ -95,17 +104,46 @@ for n in 1 2 3 4 5 6 7 8 9 10 99; do
     else
         skip "ABI $n: the granted port and no other" "the real kernel has ABI $real"
     fi
+    # What was asked for by name and cannot be held is refused, or said where --best-effort was given.
+    fake "abi=$n" -- "$GUARD" --best-effort --allow-read "$D/bin" --allow-connect "$port" -- \
+        sh -c "$D/bin/guard_try connect $port; $D/bin/guard_try connect $((port + 1))"
+    if [ "$n" -lt 4 ]; then
+        like "$RC $OUT $ERR" $'^0 ok\nECONNREFUSED .*'"TCP to port $port; BUT NOT LIMITED TO THAT.*ABI $n enforced.*--best-effort" \
+            "ABI $n: --best-effort: any port, and that is said"
+    elif [ "$real" -ge 4 ]; then
+        is "$RC $OUT" $'0 ok\nEACCES' "ABI $n: --best-effort: the granted port and no other all the same"
+    else
+        skip "ABI $n: --best-effort: the granted port and no other" "the real kernel has ABI $real"
+    fi
+    rm -f "$D/log"
+    fake "abi=$n" "log=$D/log" -- "$GUARD" --allow-unix "$D/rw/sock" --allow-write "$D/rw" -- echo started
+    if [ "$n" -lt 9 ]; then
+        like "$RC $OUT $ERR" "^125  .*cannot limit UNIX sockets by path.*ABI $n, 9 is needed" "ABI $n: a socket that nothing would hold is refused"
+        fake "abi=$n" "log=$D/log" -- "$GUARD" --best-effort --allow-unix "$D/rw/sock" --allow-read "$D/bin" -- "$D/bin/guard_try" unix "$D/rw/sock"
+        like "$RC $OUT $ERR" "^0 ok .*may connect to, among all others:.*$D/rw/sock" "ABI $n: --best-effort: it is in reach with all others, and that is said"
+        is "$(grep -c path "$D/log")" 0 "ABI $n: and the right is not asked for"
+    else
+        like "$RC $OUT $ERR" "^0 started .*blocked: everything else; signals, sockets by path and abstract" "ABI $n: sockets by path are blocked"
+        like "$ERR" "may connect to: $D/rw/sock"$'\n' "ABI $n: but one"
+        is "$(grep path "$D/log")" "path access=0x10000" "ABI $n: the right is granted for that one alone, and nothing else with it"
+    fi
+    fake "abi=$n" -- "$GUARD" --quiet --no-exec --allow-exec "$D/bin/guard_try" --allow-write "$D/rw" -- "$D/bin/guard_try" exec "$D/rw/prog"
+    noexec=$OUT
+    fake "abi=$n" -- "$GUARD" --quiet --allow-read "$D/bin" --allow-write "$D/rw" -- "$D/bin/guard_try" exec "$D/rw/prog"
+    is "$OUT $noexec" "ok EACCES" "ABI $n: --no-exec"
     fake "abi=$n" -- "$GUARD" --quiet --min-abi "$(min "$n" 10)" -- true
     is "$RC $ERR" "0 " "ABI $n: a floor that is reached"
     [ "$n" -lt 10 ] || continue # no floor above what the guard knows can be asked for
     fake "abi=$n" -- "$GUARD" --quiet --min-abi $((n + 1)) -- echo started
     like "$RC $OUT $ERR" "^125  .*ABI $n, ABI $((n + 1)) was demanded" "ABI $n: and one that is not"
 done
-kill "$pid"
-wait "$server" 2>/dev/null
+kill "$pid" "$unix_pid"
+wait "$server" "$unix_server" 2>/dev/null
 for e in ENOSYS:'not in this kernel' EOPNOTSUPP:'switched off' EPERM:'refused by a seccomp filter'; do
     fake "abi=${e%:*}" -- "$GUARD" --allow-read "$D/bin" -- echo started
     like "$RC $OUT $ERR" "^125  .*Landlock is ${e#*:}" "no Landlock (${e%:*}): nothing is started"
+    fake "abi=${e%:*}" -- "$GUARD" --best-effort --allow-read "$D/bin" -- echo started
+    like "$RC $OUT $ERR" "^125  .*Landlock is ${e#*:}" "no Landlock (${e%:*}): nor with --best-effort"
 done
 
 done_testing

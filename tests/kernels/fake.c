@@ -6,7 +6,7 @@
  * abi=N: Landlock of ABI N. Above the real one the rights that the real kernel lacks are taken and not enforced.
  * abi=ENOSYS: not built in; abi=EOPNOTSUPP: switched off at boot; abi=EPERM: refused by a container's filter.
  * ns: clone, clone3 and unshare fail when they ask for one of these namespaces (user mnt pid net ipc).
- * log: a line for each Landlock call: what was asked for, what was answered.
+ * log: a line for each Landlock call: what was asked for, what was answered; of paths only those with the right of ABI 9.
  * Exit status: the command's own; 125 when the fake could not be had. */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +35,7 @@
 #define LANDLOCK_RULE 445
 #define LANDLOCK_RESTRICT 446
 #define NO_FAKE_ABI (-1)
+#define FS_RESOLVE_UNIX 0x10000u /* ABI 9 */
 
 struct word {
 	const char *name;
@@ -302,6 +303,8 @@ static int on_rule(struct fake *f, const struct seccomp_notif *q)
 	access = net ? port.access : path.access;
 	if ((access & ~(net ? f->known.net : f->known.fs)) != 0)
 		return -EINVAL;
+	if (!net && (access & FS_RESOLVE_UNIX) != 0)
+		note(f, "path access=%#llx\n", (unsigned long long)access);
 	if (net)
 		note(f, "port %llu access=%#llx\n", (unsigned long long)port.port, (unsigned long long)access);
 	if ((access & ~(net ? f->real.net : f->real.fs)) == 0)

@@ -69,7 +69,7 @@ static inline uint32_t bpf_run(const struct filter *p, const struct seccomp_data
 			return i->k;
 		}
 	}
-	BPF_TRUE(!"a program ran off its end");
+	BPF_TRUE(p->n == 0 && "a program ran off its end");
 	return 0;
 }
 

@@ -15,6 +15,21 @@
 #define HIGH UINT64_C(0xabcdef0100000000) /* what an int argument may carry in its upper half */
 #define X32 0x40000000
 
+/* A profile's rows with each call's number on one architecture (-1: it lacks the call). */
+struct rows {
+	const struct profile *p;
+	enum profile_arch arch;
+	int number[PROFILE_ROWS_MAX];
+};
+
+static inline void rows_begin(struct rows *r, const struct profile *p, enum profile_arch arch)
+{
+	r->p = p;
+	r->arch = arch;
+	for (size_t i = 0; i < p->n; i++)
+		r->number[i] = profile_call_number_on(arch, p->row[i].call);
+}
+
 /* The program's answer: 0, an errno, KILLED or NOTIFIED. */
 static inline int verdict(const struct filter *f, const struct seccomp_data *d)
 {
@@ -45,8 +60,9 @@ static inline int row_answer(enum profile_action action, int error)
 }
 
 /* Of several refusals that hold, libseccomp decides which answer is seen: any of them is right. */
-static inline bool as_listed(const struct profile *p, enum profile_arch arch, const struct seccomp_data *d, int got)
+static inline bool as_listed(const struct rows *rows, const struct seccomp_data *d, int got)
 {
+	const struct profile *p = rows->p;
 	bool allowed = false;
 	bool refused = false;
 	bool same = false;
@@ -54,7 +70,7 @@ static inline bool as_listed(const struct profile *p, enum profile_arch arch, co
 	for (size_t i = 0; i < p->n; i++) {
 		const struct profile_row *r = &p->row[i];
 
-		if (profile_call_number_on(arch, r->call) != d->nr || !row_holds(r, d))
+		if (rows->number[i] != d->nr || !row_holds(r, d))
 			continue;
 		allowed = allowed || r->action == PROFILE_ALLOW;
 		refused = refused || r->action != PROFILE_ALLOW;
@@ -65,35 +81,35 @@ static inline bool as_listed(const struct profile *p, enum profile_arch arch, co
 	return got == (allowed ? 0 : row_answer(p->otherwise, p->otherwise_error));
 }
 
-static inline void same(const struct profile *p, enum profile_arch arch, const struct filter *f, const struct seccomp_data *d)
+static inline void same(const struct rows *rows, const struct filter *f, const struct seccomp_data *d)
 {
 	int got = verdict(f, d);
 
-	if (!as_listed(p, arch, d, got))
-		ROWS_DIFFER(p, d, got);
+	if (!as_listed(rows, d, got))
+		ROWS_DIFFER(rows->p, d, got);
 }
 
 /* Every argument value that a row of this call asks for: alone, with bits that must not matter, with one bit wrong, all wrong. */
-static inline void same_for_rows(const struct profile *p, enum profile_arch arch, const struct filter *f, struct seccomp_data d)
+static inline void same_for_rows(const struct rows *rows, const struct filter *f, struct seccomp_data d)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		const struct profile_row *r = &p->row[i];
+	for (size_t i = 0; i < rows->p->n; i++) {
+		const struct profile_row *r = &rows->p->row[i];
 
-		if (r->n_cond == 0 || profile_call_number_on(arch, r->call) != d.nr)
+		if (r->n_cond == 0 || rows->number[i] != d.nr)
 			continue;
 		memset(d.args, 0, sizeof(d.args));
 		for (unsigned int k = 0; k < r->n_cond; k++)
 			d.args[r->cond[k].arg] = r->cond[k].value;
-		same(p, arch, f, &d);
+		same(rows, f, &d);
 		for (unsigned int k = 0; k < r->n_cond; k++) {
 			struct seccomp_data other = d;
 
 			other.args[r->cond[k].arg] |= r->cond[k].wide ? 0 : HIGH;
-			same(p, arch, f, &other);
+			same(rows, f, &other);
 			other.args[r->cond[k].arg] ^= r->cond[k].mask & -r->cond[k].mask;
-			same(p, arch, f, &other);
+			same(rows, f, &other);
 			other.args[r->cond[k].arg] = ~d.args[r->cond[k].arg];
-			same(p, arch, f, &other);
+			same(rows, f, &other);
 		}
 	}
 }

@@ -38,17 +38,19 @@ static const struct entry {
 static void exactly(const struct profile *p, const struct entry *e, const struct filter *f)
 {
 	static const uint64_t values[] = {0, 1, 2, 3, 10, 16, 17, 0x5412, 0xffffffff, UINT64_MAX};
+	struct rows rows;
 
+	rows_begin(&rows, p, e->arch);
 	for (int nr = 0; nr <= LAST; nr++) {
 		struct seccomp_data d = {.nr = nr, .arch = e->native};
 
-		same_for_rows(p, e->arch, f, d);
+		same_for_rows(&rows, f, d);
 		for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
 			for (size_t a = 0; a < 6; a++)
 				d.args[a] = values[v];
 			d.arch = e->native;
 			d.nr = nr;
-			same(p, e->arch, f, &d);
+			same(&rows, f, &d);
 			/* Foreign entries: nothing gets through, whatever the number is there. */
 			d.arch = e->foreign;
 			assert_int_equal(verdict(f, &d), KILLED);
@@ -73,7 +75,7 @@ static void exactly_everywhere(const struct profile *p)
 
 		if (profile_compile_for(p, entries[i].arch, &made, &e) != 0)
 			fail_msg("%s: %s", p->name, e.msg);
-		f = (struct filter){p->name, false, made.n, made.insn};
+		f = (struct filter){p->name, false, made.n, made.insn, profile_hash(p)};
 		exactly(p, &entries[i], &f);
 		profile_program_done(&made);
 	}
@@ -181,7 +183,7 @@ static int asks(const char *text, long nr, uint64_t a, uint64_t b, uint64_t c)
 
 	if (parse(&p, text, &e) != 0 || profile_compile(&p, &made, &e) != 0)
 		fail_msg("%s: %s", text, e.msg);
-	f = (struct filter){p.name, false, made.n, made.insn};
+	f = (struct filter){p.name, false, made.n, made.insn, profile_hash(&p)};
 	got = verdict(&f, &d);
 	exactly_everywhere(&p);
 	profile_program_done(&made);
@@ -230,6 +232,9 @@ static void conditions(void **state)
 	assert_int_equal(asks(MASK, SYS_dup2, 0x0f, 3, 0), ENOSYS);
 #endif
 	assert_int_equal(asks("extends: strict\nallow: [{call: socket, if: {arg: 0, is: AF_UNIX}}]\n", SYS_socket, AF_UNIX, 0, 0), 0);
+	assert_int_equal(asks("extends: strict\ndefault: errno ENOTSUP\n", SYS_getpid, 0, 0, 0), ENOTSUP);
+	assert_int_equal(asks("extends: strict\ndefault: errno EOPNOTSUPP\n", SYS_getpid, 0, 0, 0), EOPNOTSUPP);
+	assert_int_equal(asks("extends: strict\ndefault: errno EWOULDBLOCK\n", SYS_getpid, 0, 0, 0), EAGAIN);
 	assert_int_equal(asks("extends: strict\ndefault: notify\n", SYS_getpid, 0, 0, 0), NOTIFIED);
 	assert_int_equal(asks("extends: strict\ndeny: [{call: read, errno: notify}]\n", SYS_read, 0, 0, 0), NOTIFIED);
 }
@@ -290,6 +295,10 @@ static void mistakes(void **state)
 	refused("extends: strict\nallow: [{call: '@io', if: {arg: 0, is: 1}}]\n", "2:16", "conditions belong to one call");
 	refused("extends: strict\nallow: [{call: dup, errno: EPERM}]\n", "2:21", "belongs to an entry of deny");
 	refused("extends: strict\nallow: [dup]\ndeny: [dup]\n", "3:8", "allowed and refused");
+	refused("extends: strict\ndeny: [dup, {call: dup, errno: ENOENT}]\n", "2:20", "refused in two ways");
+	refused("extends: strict\ndeny: [\"@aio\", {call: io_setup, errno: kill}]\n", "2:23", "refused in two ways");
+	refused("extends: strict\nallow: [{call: dup, if: {arg: 0, is: 1}}]\ndeny: [{call: dup, if: {arg: 0, is: 1}}]\n", "3:15",
+	        "allowed and refused");
 	refused("extends: strict\nname: agent\n", "2:7", "built-in");
 	refused("extends: strict\nallow: [{call: socket, if: {arg: 0, is: AF_UNX}}]\n", "2:41", "did you mean AF_UNIX?");
 	refused("allow: [read]\n", "1:1", "execve is not allowed");
