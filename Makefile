@@ -22,7 +22,7 @@ VERSION     := 0.1.0
 
 # ---------------------------------------------------------------------- what is missing
 DEPS_BUILD := gcc make pkg-config libc6-dev linux-libc-dev libacl1-dev libseccomp-dev libcmark-dev \
-              libgit2-dev libyaml-dev libjansson-dev ca-certificates
+              libgit2-dev libyaml-dev libjansson-dev libpcre2-dev ca-certificates
 DEPS_CHECK := clang libclang-rt-dev libcmocka-dev acl git python3 shellcheck cppcheck universal-ctags procps sqlite3 busybox-static
 # What tests/work/ runs in the guard.
 DEPS_WORK  := node:nodejs npm:npm java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless go:golang-go cargo:cargo gcc cmake \
@@ -79,8 +79,8 @@ COORD  := $(sort $(COORD))
 PROGRAMS := stint stint-coordinator stint-warden stint-guard
 
 pc = $(shell pkg-config $(1) 2>/dev/null)
-COORD_CFLAGS := $(call pc,--cflags libgit2 yaml-0.1 jansson libcmark)
-COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark libseccomp)
+COORD_CFLAGS := $(call pc,--cflags libgit2 yaml-0.1 jansson libcmark libpcre2-8)
+COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark libseccomp libpcre2-8)
 
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
