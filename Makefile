@@ -256,7 +256,7 @@ install: all
 	install -m 644 sandbox/stint.h $(DESTDIR)$(includedir)/stint.h
 	sed -e 's,@prefix@,$(prefix),; s,@libdir@,$(libdir),; s,@includedir@,$(includedir),; s,@version@,$(VERSION),' sandbox/stint.pc.in \
 		>$(DESTDIR)$(libdir)/pkgconfig/stint.pc
-	install -m 644 sandbox/python/stint.py $(DESTDIR)$(datadir)/python/stint.py
+	install -m 644 sandbox/python/stint.py orchestrator/python/stint_adapter.py $(DESTDIR)$(datadir)/python/
 	cp -R examples $(DESTDIR)$(datadir)/
 	for m in $(wildcard man/*.1); do install -m 644 $$m $(DESTDIR)$(mandir)/man1/; done
 	for m in $(wildcard man/*.5); do install -m 644 $$m $(DESTDIR)$(mandir)/man5/; done
