@@ -11,6 +11,9 @@
  * folded, no space trimmed, no character normalised. JSON equality is said in scorer_json.c, what a command gets and answers in
  * scorer_command.c. docs/scorers.md says all of it for people.
  *
+ * In a record, a task's "scored" is true where a scorer decided its status, score and reason; false where the run did (a crash, a
+ * deadline, a limit, a no), which no scorer changes later: `stint score` looks at it.
+ *
  * A scorer is plain data after parsing: nothing is read or run again. Scoring neither prints nor changes the scorer. */
 #ifndef STINT_ORCHESTRATOR_SCORER_H
 #define STINT_ORCHESTRATOR_SCORER_H
