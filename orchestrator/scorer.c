@@ -24,15 +24,24 @@ struct score scorer_says(enum score_status status, const char *fmt, ...)
 	struct score s = {.status = status, .value = status == SCORE_PASS ? 1 : 0};
 	char all[2 * SCORER_WORDS_MAX];
 	va_list ap;
+	size_t room = sizeof(s.words) - 1;
 	size_t n;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(all, sizeof(all), fmt, ap);
 	va_end(ap);
 	n = strlen(all);
-	if (n >= sizeof(s.words))
-		n = str_cut(all, sizeof(s.words) - 1);
-	memcpy(s.words, all, n);
+	/* A line of text, whatever a command or an output put into it. */
+	for (size_t i = 0, at = 0, len; i < n; i += len, at += len) {
+		len = str_utf8_len(all + i, n - i);
+		if (at + len >= room)
+			break;
+		memcpy(s.words + at, all + i, len);
+		if (len == 0 || (unsigned char)all[i] < 0x20 || all[i] == 0x7f) {
+			s.words[at] = len == 0 ? '?' : ' ';
+			len = 1;
+		}
+	}
 	return s;
 }
 

@@ -62,9 +62,6 @@ static struct score said(const json_t *answer)
 	if (reason != NULL && !json_is_string(reason))
 		return scorer_says(SCORE_ERROR, "the scorer's \"reason\" is no text");
 	s = scorer_says(json_is_true(passed) ? SCORE_PASS : SCORE_FAIL, "%s", reason != NULL ? json_string_value(reason) : "");
-	for (char *p = s.words; *p != '\0'; p++)
-		if (*p == '\n' || *p == '\r')
-			*p = ' ';
 	if (value != NULL)
 		s.value = json_number_value(value);
 	return s;

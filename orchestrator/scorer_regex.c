@@ -52,17 +52,33 @@ int scorer_regex_compile(void **ret, const char *pattern, size_t n, char why[SCO
 	return -EINVAL;
 }
 
-static enum answer answer_of(int rc, const pcre2_code *regex, bool cut)
+static bool is_utf8(const char *p, size_t n)
+{
+	for (size_t i = 0, len; i < n; i += len) {
+		len = str_utf8_len(p + i, n - i);
+		if (len == 0)
+			return false;
+	}
+	return true;
+}
+
+/* Whether what follows p cannot make a match of none: the one place where it could begin was tried, on text, without reaching the
+ * end. With nothing to look at, PCRE2 reaches the end and says nothing of it. */
+static bool fails_for_good(const pcre2_code *regex, const char *p, size_t n)
 {
 	uint32_t options = 0;
 
+	(void)pcre2_pattern_info(regex, PCRE2_INFO_ALLOPTIONS, &options);
+	return (options & PCRE2_ANCHORED) != 0 && n > 0 && is_utf8(p, n);
+}
+
+static enum answer answer_of(int rc)
+{
 	if (rc >= 0)
 		return MATCHES;
-	(void)pcre2_pattern_info(regex, PCRE2_INFO_ALLOPTIONS, &options);
 	switch (rc) {
 	case PCRE2_ERROR_NOMATCH:
-		/* Of what was cut, a later place may match, unless there is none. */
-		return cut && (options & PCRE2_ANCHORED) == 0 ? CANNOT_TELL : DOES_NOT;
+		return DOES_NOT;
 	case PCRE2_ERROR_PARTIAL:
 		return CANNOT_TELL;
 	case PCRE2_ERROR_MATCHLIMIT:
@@ -76,20 +92,22 @@ static enum answer answer_of(int rc, const pcre2_code *regex, bool cut)
 	}
 }
 
-/* Of an output that was cut, a match counts that did not look at the end: PCRE2_PARTIAL_HARD says so by matching nevertheless. */
+/* Of an output that was cut, a match counts that did not look at the end: PCRE2_PARTIAL_HARD says so by matching nevertheless. Line
+ * ends before the cut may be those at the very end. */
 static enum answer match(const pcre2_code *regex, const struct scored *in)
 {
-	size_t n = in->cut ? in->len : scorer_trimmed(in->output, in->len);
+	size_t n = scorer_trimmed(in->output, in->cut ? str_cut(in->output, in->len) : in->len);
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	pcre2_match_context *context = pcre2_match_context_create(NULL);
+	enum answer answer;
 
 	if (data == NULL || context == NULL)
 		return TOO_MUCH_MEMORY;
 	(void)pcre2_set_match_limit(context, MATCH_LIMIT);
 	(void)pcre2_set_depth_limit(context, DEPTH_LIMIT);
 	(void)pcre2_set_heap_limit(context, HEAP_LIMIT_KIB);
-	return answer_of(pcre2_match(regex, (PCRE2_SPTR)in->output, n, 0, in->cut ? PCRE2_PARTIAL_HARD : 0, data, context), regex,
-	                 in->cut);
+	answer = answer_of(pcre2_match(regex, (PCRE2_SPTR)in->output, n, 0, in->cut ? PCRE2_PARTIAL_HARD : 0, data, context));
+	return answer == DOES_NOT && in->cut && !fails_for_good(regex, in->output, n) ? CANNOT_TELL : answer;
 }
 
 /* match() in a child, which frees nothing. A signal of the limit's ends it. */

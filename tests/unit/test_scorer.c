@@ -194,6 +194,50 @@ static void test_time(void **state)
 	assert_true(t1.tv_sec - t0.tv_sec < 20);
 }
 
+/* What is decided of a beginning is what the whole comes to, for every short text and every place to cut it. */
+static void test_cut(void **state)
+{
+	static const struct {
+		const char *scorer;
+		const char *target;
+	} asked[] = {
+		{"exact_match", ""}, {"exact_match", "a"}, {"exact_match", "ab"}, {"exact_match", "a\nb"}, {"exact_match", "\nb\n"},
+		{"contains", "a"}, {"contains", "ab"}, {"contains", "a\nb"}, {"contains", "aa"},
+		{"json", "1"}, {"exit_status", "0"}, {"exit_status", "1"},
+		{"regex", "a"}, {"regex", "^a"}, {"regex", "a$"}, {"regex", "^a$"}, {"regex", "a\\z"}, {"regex", "a\\Z"}, {"regex", "(?m)a$"},
+		{"regex", "(?m)^b"}, {"regex", "a\\b"}, {"regex", "a\\B"}, {"regex", "a(?=b)"}, {"regex", "a(?!b)"}, {"regex", "(?<=a)b"},
+		{"regex", "(?<!a)b"}, {"regex", "a*+b"}, {"regex", "^a*$"}, {"regex", "ab?"}, {"regex", "^(?:a|ab)$"}, {"regex", "a{2,}"},
+		{"regex", "^(?!.*b)"}, {"regex", "^[^b]*$"}, {"regex", ""}, {"regex", "$"}, {"regex", "\\R"}, {"regex", "(?s).+b"}, {"regex", "^.*b"},
+		{"regex", "\\A(?s:.)\\z"}, {"regex", "(a|b)\\1"}, {"regex", "^(?>a*)b"}, {"regex", "a(*SKIP)(*FAIL)|b"}, {"regex", "\\Ab|\\Aa"},
+	};
+	enum { LONGEST = 3, TEXTS = 1 + 3 + 9 + 27 };
+	size_t decided = 0;
+	size_t cases = 0;
+
+	(void)state;
+	for (size_t k = 0; k < COUNT(asked); k++)
+		for (unsigned int t = 0; t < TEXTS; t++) {
+			char text[LONGEST] = "";
+			size_t n = t < 1 ? 0 : t < 4 ? 1 : t < 13 ? 2 : 3;
+			unsigned int number = t - (n == 0 ? 0 : n == 1 ? 1 : n == 2 ? 4 : 13);
+			struct score whole;
+
+			for (size_t i = 0; i < n; i++, number /= 3)
+				text[i] = "ab\n"[number % 3];
+			whole = score_of(asked[k].scorer, asked[k].target, text, n, false, 0);
+			for (size_t cut = 0; cut < n; cut++) {
+				struct score part = score_of(asked[k].scorer, asked[k].target, text, cut, true, 0);
+
+				cases++;
+				decided += part.status != SCORE_ERROR;
+				if (part.status != SCORE_ERROR && part.status != whole.status)
+					fail_msg("%s of \"%s\" on %zu of %zu bytes of \"%.*s\": %s, not %s", asked[k].scorer, asked[k].target, cut, n, (int)n,
+					         text, scorer_status_names[part.status], scorer_status_names[whole.status]);
+			}
+		}
+	assert_in_range(decided, cases / 10, cases - cases / 10);
+}
+
 /* ---- from a suite */
 
 struct yaml_row {
@@ -330,6 +374,7 @@ static void test_command_answer(void **state)
 		{"{\"pass\": true}\n", 0, SCORE_PASS, 1, ""},
 		{"{\"pass\": false}", 0, SCORE_FAIL, 0, ""},
 		{"{\"pass\": false, \"score\": 0.25, \"reason\": \"a\\nb\"}", 0, SCORE_FAIL, 0.25, "a b"},
+		{"{\"pass\": false, \"reason\": \"\\u001b[31m\\u007f\"}", 0, SCORE_FAIL, 0, " [31m "},
 		{"{\"pass\": true, \"score\": 1, \"more\": []}", 0, SCORE_PASS, 1, ""},
 		{"{\"pass\": true}", 1, SCORE_ERROR, 0, "the scorer's command ended with exit 1"},
 		{"{\"pass\": true}", -1, SCORE_ERROR, 0, "the scorer's command did not end in its time"},
@@ -356,7 +401,7 @@ static void test_command_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows), cmocka_unit_test(test_bytes), cmocka_unit_test(test_exit_status), cmocka_unit_test(test_time),
+		cmocka_unit_test(test_rows), cmocka_unit_test(test_bytes), cmocka_unit_test(test_exit_status), cmocka_unit_test(test_time), cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_yaml), cmocka_unit_test(test_record), cmocka_unit_test(test_command_input),
 		cmocka_unit_test(test_command_answer),
 	};
