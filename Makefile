@@ -179,7 +179,7 @@ tests-built: all $(UNIT) $(HELPERS) $(BUILD)/tests/bench/cycle
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN  := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(FUZZ_SRC))
 FUZZ_PART := $(BASE) $(WIRE) $(filter protocol/% roles/% orchestrator/agent% orchestrator/config% orchestrator/compile% \
-             orchestrator/git_guard.c orchestrator/verdict% orchestrator/view% orchestrator/show.c orchestrator/report.c \
+             orchestrator/git_guard.c orchestrator/verdict% orchestrator/view% orchestrator/show.c orchestrator/report.c orchestrator/scorer% \
              orchestrator/cmd.c orchestrator/cmd_status.c orchestrator/cmd_log.c orchestrator/cmd_view.c,$(COORD)) \
              sandbox/zones.c sandbox/command.c
 $(BUILD)/obj/tests/fuzz/%.o: CPPFLAGS += $(COORD_CFLAGS)

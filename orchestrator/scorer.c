@@ -19,29 +19,38 @@ struct score scorer_pass(void)
 	return (struct score){.status = SCORE_PASS, .value = 1};
 }
 
+void scorer_line(char *ret, size_t room, const char *text)
+{
+	size_t n = strlen(text);
+	size_t at = 0;
+
+	for (size_t i = 0, len; i < n; i += len) {
+		unsigned char c = (unsigned char)text[i];
+
+		len = str_utf8_len(text + i, n - i);
+		if (at + len + 1 >= room)
+			break;
+		if (len == 0 || c < 0x20 || c == 0x7f || (len == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0)) {
+			ret[at++] = len == 0 ? '?' : ' ';
+			len = len == 0 ? 1 : len;
+			continue;
+		}
+		memcpy(ret + at, text + i, len);
+		at += len;
+	}
+	ret[at] = '\0';
+}
+
 struct score scorer_says(enum score_status status, const char *fmt, ...)
 {
 	struct score s = {.status = status, .value = status == SCORE_PASS ? 1 : 0};
 	char all[2 * SCORER_WORDS_MAX];
 	va_list ap;
-	size_t room = sizeof(s.words) - 1;
-	size_t n;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(all, sizeof(all), fmt, ap);
 	va_end(ap);
-	n = strlen(all);
-	/* A line of text, whatever a command or an output put into it. */
-	for (size_t i = 0, at = 0, len; i < n; i += len, at += len) {
-		len = str_utf8_len(all + i, n - i);
-		if (at + len >= room)
-			break;
-		memcpy(s.words + at, all + i, len);
-		if (len == 0 || (unsigned char)all[i] < 0x20 || all[i] == 0x7f) {
-			s.words[at] = len == 0 ? '?' : ' ';
-			len = 1;
-		}
-	}
+	scorer_line(s.words, sizeof(s.words), all);
 	return s;
 }
 

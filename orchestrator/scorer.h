@@ -108,6 +108,8 @@ void scorer_command_answer(struct score *ret, const char *answer, size_t n, bool
 /* Of the parts, for scorer.c. */
 struct score scorer_pass(void);
 struct score PRINTF_LIKE(2, 3) scorer_says(enum score_status status, const char *fmt, ...);
+/* Text as one line without control characters, cut to room bytes with its NUL: what commands and outputs put into messages. */
+void scorer_line(char *ret, size_t room, const char *text);
 size_t scorer_trimmed(const char *p, size_t n);          /* n without the line ends at the end */
 #define SCORER_WHY_MAX 256
 int scorer_regex_compile(void **ret, const char *pattern, size_t n, char why[SCORER_WHY_MAX]) MUST_CHECK;

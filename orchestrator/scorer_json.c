@@ -19,6 +19,7 @@
 json_t *scorer_json_load(const char *p, size_t n, char why[SCORER_WHY_MAX])
 {
 	json_error_t error;
+	char text[JSON_ERROR_TEXT_LENGTH];
 	json_t *value;
 
 	/* jansson takes a NUL byte for the end. */
@@ -27,8 +28,10 @@ json_t *scorer_json_load(const char *p, size_t n, char why[SCORER_WHY_MAX])
 		return NULL;
 	}
 	value = json_loadb(p, n, LOAD_FLAGS, &error);
-	if (value == NULL)
-		(void)snprintf(why, SCORER_WHY_MAX, "no JSON: line %d, column %d: %s", error.line, error.column, error.text);
+	if (value == NULL) {
+		scorer_line(text, sizeof(text), error.text);
+		(void)snprintf(why, SCORER_WHY_MAX, "no JSON: line %d, column %d: %s", error.line, error.column, text);
+	}
 	return value;
 }
 
