@@ -17,7 +17,7 @@ rng = random.Random(5)
 TEXT = [
     ("", ""), ("", "\n"), ("", " "), ("a", "a"), ("a", "a\n"), ("a\n", "a"), ("a\r\n", "a\n\n"), ("a", "a\r"), ("a", " a"), ("a", "a "),
     ("a", "A"), ("a", "\na"), ("a\nb", "a\nb"), ("a\nb", "a\r\nb"), ("a\n\nb", "a\nb"), ("\u00e9", "\u00e9"), ("\u00e9", "e\u0301"),
-    ("\ufeffa", "a"), ("a\tb", "a b"), ("0", "0.0"), ("a\u0000b", "a\u0000b"), ("a\u0000b", "a\u0000c"), ("\u2028", "\u2028\n"),
+    ("\ufeffa", "a"), ("a\tb", "a b"), ("0", "0.0"), ("ab", "a\u0000b"), ("a\\x00b", "a\u0000b"), ("a\\x00b", "a\\x00b"), ("\u2028", "\u2028\n"),
     ("a\x0b", "a"), ("a\u0085", "a"), ("42", "The answer is 42.\n"), ("42", "4 2"), ("line one\nline two", "x\nline one\nline two\ny"),
     ("\U0001f600", "smile \U0001f600!"), ("\n\na", "b\n\na"), ("aab", "aaab"), ("abab", "abaabab"),
 ]
