@@ -23,7 +23,7 @@ VERSION     := 0.1.0
 
 # ---------------------------------------------------------------------- what is missing
 DEPS_BUILD := gcc make pkg-config libc6-dev linux-libc-dev libacl1-dev libseccomp-dev libcmark-dev \
-              libgit2-dev libyaml-dev libjansson-dev libssl-dev ca-certificates
+              libgit2-dev libyaml-dev libjansson-dev libpcre2-dev libssl-dev ca-certificates
 DEPS_CHECK := clang libclang-rt-dev libcmocka-dev acl git python3 shellcheck cppcheck universal-ctags procps sqlite3 busybox-static
 # What tests/work/ runs in the guard.
 DEPS_WORK  := node:nodejs npm:npm java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless go:golang-go cargo:cargo gcc cmake \
@@ -85,8 +85,8 @@ COORD  := $(sort $(COORD))
 PROGRAMS := stint stint-coordinator stint-warden stint-guard
 
 pc = $(shell pkg-config $(1) 2>/dev/null)
-COORD_CFLAGS := $(call pc,--cflags libgit2 yaml-0.1 jansson libcmark libcrypto)
-COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark libseccomp libcrypto)
+COORD_CFLAGS := $(call pc,--cflags libgit2 yaml-0.1 jansson libcmark libpcre2-8 libcrypto)
+COORD_LIBS   := $(call pc,--libs libgit2 yaml-0.1 jansson libcmark libseccomp libpcre2-8 libcrypto)
 
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -193,7 +193,7 @@ tests-built: all $(UNIT) $(HELPERS) $(BUILD)/tests/bench/cycle
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN  := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(FUZZ_SRC))
 FUZZ_PART := $(BASE) $(WIRE) $(filter protocol/% roles/% orchestrator/agent% orchestrator/config% orchestrator/compile% \
-             orchestrator/git_guard.c orchestrator/verdict% orchestrator/view% orchestrator/show.c orchestrator/report.c \
+             orchestrator/git_guard.c orchestrator/verdict% orchestrator/view% orchestrator/show.c orchestrator/report.c orchestrator/scorer% \
              orchestrator/cmd.c orchestrator/cmd_status.c orchestrator/cmd_log.c orchestrator/cmd_view.c,$(COORD)) \
              sandbox/zones.c sandbox/command.c \
              $(PROFILE) $(filter orchestrator/profile_%,$(COORD)) $(filter-out %_main.c,$(GUARD))
@@ -271,7 +271,7 @@ install: all
 	install -m 644 sandbox/stint.h $(DESTDIR)$(includedir)/stint.h
 	sed -e 's,@prefix@,$(prefix),; s,@libdir@,$(libdir),; s,@includedir@,$(includedir),; s,@version@,$(VERSION),' sandbox/stint.pc.in \
 		>$(DESTDIR)$(libdir)/pkgconfig/stint.pc
-	install -m 644 sandbox/python/stint.py $(DESTDIR)$(datadir)/python/stint.py
+	install -m 644 sandbox/python/stint.py orchestrator/python/stint_adapter.py $(DESTDIR)$(datadir)/python/
 	cp -R examples $(DESTDIR)$(datadir)/
 	install -d $(DESTDIR)$(datadir)/corpus
 	install -m 644 $(CORPUS) $(DESTDIR)$(datadir)/corpus/

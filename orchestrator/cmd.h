@@ -19,6 +19,6 @@ int cmd_root(struct cmd *c, const char *dir, struct err *e) MUST_CHECK;
 typedef int cmd_fn(struct cmd *c, int argc, char **argv);
 
 cmd_fn cmd_init, cmd_run, cmd_turn, cmd_matrix, cmd_tasks, cmd_setup, cmd_doctor, cmd_status, cmd_log, cmd_view,
-	cmd_profile, cmd_profile_check, cmd_guard, cmd_guard_policy, cmd_supervise, cmd_skill;
+	cmd_profile, cmd_profile_check, cmd_guard, cmd_guard_policy, cmd_supervise, cmd_skill, cmd_score;
 
 #endif

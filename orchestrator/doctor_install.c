@@ -3,6 +3,8 @@
 #include <git2.h>
 #include <jansson.h>
 #include <limits.h>
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,15 +50,19 @@ static void library(struct doctor_report *r, const char *id, const char *built, 
 static void libraries(struct doctor_report *r)
 {
 	char git[32];
+	char pcre2[64] = ""; /* "10.42 2022-12-11" */
 	int a = 0;
 	int b = 0;
 	int c = 0;
 
 	git_libgit2_version(&a, &b, &c);
 	(void)snprintf(git, sizeof(git), "%d.%d.%d", a, b, c);
+	(void)pcre2_config(PCRE2_CONFIG_VERSION, pcre2);
+	pcre2[strcspn(pcre2, " ")] = '\0';
 	library(r, "libgit2", LIBGIT2_VERSION, git);
 	library(r, "libyaml", yaml_get_version_string(), yaml_get_version_string());
 	library(r, "jansson", JANSSON_VERSION, jansson_version_str());
+	library(r, "libpcre2", TEXT(PCRE2_MAJOR) "." TEXT(PCRE2_MINOR), pcre2);
 	library(r, "libcmark", CMARK_VERSION_STRING, cmark_version_string());
 	doctor_add(r, DOCTOR_OK, "libseccomp", NULL, NULL, "%s at build time: the filters are ready-made",
 	           TEXT(SCMP_VER_MAJOR) "." TEXT(SCMP_VER_MINOR) "." TEXT(SCMP_VER_MICRO));

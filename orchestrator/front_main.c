@@ -30,6 +30,7 @@ static const struct row {
 	{"status", COORDINATOR, NULL, NULL, "where the loop is"},
 	{"log", COORDINATOR, NULL, NULL, "past runs"},
 	{"view", COORDINATOR, NULL, NULL, "one run, readable"},
+	{"score", COORDINATOR, NULL, NULL, "score a record's outputs again; nothing runs"},
 	{"restore", WARDEN, NULL, NULL, "ownership and ACLs as before the first flip"},
 	{"setup", COORDINATOR, NULL, NULL, "make the agent user (once a machine)"},
 	{"doctor", COORDINATOR, NULL, NULL, "what this machine can enforce, and what to do"},

@@ -28,6 +28,7 @@ static const struct {
 	{"status", cmd_status, "stint status [-C DIR] [--json]"},
 	{"log", cmd_log, "stint log [-C DIR] [--json]"},
 	{"view", cmd_view, "stint view [-C DIR] [RUN] [--turn N] [--json]"},
+	{"score", cmd_score, "stint score RUN [--scorer NAME] [--task ID]… [--out FILE] [--json]"},
 	{"setup", cmd_setup, "sudo stint setup [--user NAME] [--remove]"},
 	{"doctor", cmd_doctor, "stint doctor [-C DIR] [--json | --bundle FILE]"},
 	{"profile", cmd_profile, "stint profile list [--sets | --calls] | show PROFILE [--json]\n"

@@ -253,6 +253,11 @@ static int set_step_timeout(struct file *f, yaml_node_t *v, struct err *e)
 	return rc;
 }
 
+static int add_option(struct file *f, const char *option, const char *word, struct err *e)
+{
+	return strv_add(&f->step->guard, option) == 0 && strv_add(&f->step->guard, word) == 0 ? 0 : no_memory(e);
+}
+
 static int add_env(void *cookie, yaml_node_t *key, yaml_node_t *v, struct err *e)
 {
 	struct file *f = cookie;
@@ -268,7 +273,7 @@ static int add_env(void *cookie, yaml_node_t *key, yaml_node_t *v, struct err *e
 		return rc;
 	if (buf_addf(&b, "%s=%s", yaml_word(key), value) != 0 || buf_str(&b) == NULL || strv_add(&f->step->env, b.data) != 0)
 		return no_memory(e);
-	return 0;
+	return add_option(f, "--env", yaml_word(key), e); /* the guard passes few on; the value stays out of its words */
 }
 
 static int set_env(struct file *f, yaml_node_t *v, struct err *e)
@@ -277,11 +282,6 @@ static int set_env(struct file *f, yaml_node_t *v, struct err *e)
 }
 
 /* ---- guard */
-
-static int add_option(struct file *f, const char *option, const char *word, struct err *e)
-{
-	return strv_add(&f->step->guard, option) == 0 && strv_add(&f->step->guard, word) == 0 ? 0 : no_memory(e);
-}
 
 static int add_path(void *cookie, yaml_node_t *v, struct err *e)
 {

@@ -66,8 +66,8 @@ for f in d["findings"]:
     assert f["status"] in ("ok", "warn", "fail") and f["what"], f
     assert f["status"] == "ok" or (f["why"] and f["do"]), f
 print(*sorted({f["id"] for f in d["findings"]} & {"kernel", "landlock", "seccomp", "namespaces", "cgroup", "acl", "trusted-xattr",
-    "system-calls", "state", "agent-user", "program", "libgit2", "libyaml", "jansson", "libcmark", "libseccomp"}))' <<<"$OUT")" \
-    "acl agent-user cgroup jansson kernel landlock libcmark libgit2 libseccomp libyaml namespaces program seccomp state system-calls trusted-xattr" \
+    "system-calls", "state", "agent-user", "program", "libgit2", "libyaml", "jansson", "libpcre2", "libcmark", "libseccomp"}))' <<<"$OUT")" \
+    "acl agent-user cgroup jansson kernel landlock libcmark libgit2 libpcre2 libseccomp libyaml namespaces program seccomp state system-calls trusted-xattr" \
     "--json is one object, every finding complete, nothing that was to be looked at missing"
 is "$(python3 -c 'import json, sys; print([f["what"].split(";")[0] for f in json.load(sys.stdin)["findings"] if f["id"] == "landlock"])' <<<"$OUT")" \
     "['ABI $ABI']" "the Landlock ABI is the kernel's own answer"
