@@ -25,7 +25,7 @@ VERSION     := 0.1.0
 DEPS_BUILD := gcc make pkg-config libc6-dev linux-libc-dev libacl1-dev libseccomp-dev libcmark-dev \
               libgit2-dev libyaml-dev libjansson-dev libpcre2-dev libssl-dev ca-certificates
 DEPS_CHECK := clang libclang-rt-dev libcmocka-dev acl git python3 shellcheck cppcheck universal-ctags procps sqlite3 busybox-static
-# What tests/work/ runs in the guard.
+# What tests/daily/ runs in the guard.
 DEPS_WORK  := node:nodejs npm:npm java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless go:golang-go cargo:cargo gcc cmake \
               ninja-build ccache gdb strace python3-venv sqlite3 tmux
 DEPS_DEMO  := git acl

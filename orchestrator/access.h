@@ -1,4 +1,4 @@
-/* Which Landlock rights a held call takes, on what: read from the process, for telling people and for learning. Not for judging:
+/* Which Landlock rights a held call takes, on what: read from the process, for telling people. Not for judging:
  * the process may change its words afterwards, and Landlock judges what the kernel then sees.
  * Source: the hooks in the kernel's security/landlock/fs.c and net.c. */
 #ifndef STINT_ORCHESTRATOR_ACCESS_H

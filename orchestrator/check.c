@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <linux/audit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +14,9 @@
 
 #include "base/fd.h"
 #include "orchestrator/config_value.h"
+#include "orchestrator/notify.h"
 #include "sandbox/profiles.h"
 
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#else
-#define NATIVE AUDIT_ARCH_AARCH64
-#endif
 #define X32 0x40000000
 #define DEADLINE_MS 60000u
 #define OUTPUT_MAX 65536u
@@ -34,11 +29,11 @@ void check_call_name(const struct seccomp_data *d, char ret[CHECK_CALL_MAX])
 {
 	char name[PROFILE_CALL_MAX] = "";
 
-	if (d->arch == NATIVE && d->nr < X32)
+	if (d->arch == NOTIFY_ARCH && d->nr < X32)
 		profile_call_name(d->nr, name);
 	if (name[0] != '\0')
 		(void)snprintf(ret, CHECK_CALL_MAX, "%s", name);
-	else if (d->arch == NATIVE)
+	else if (d->arch == NOTIFY_ARCH)
 		(void)snprintf(ret, CHECK_CALL_MAX, "call %d", d->nr);
 	else
 		(void)snprintf(ret, CHECK_CALL_MAX, "call %d of another architecture (0x%x)", d->nr, d->arch);

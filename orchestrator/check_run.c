@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "orchestrator/notify.h"
 
 #define STACK_BYTES 65536u
 #define MORE_MS 10000                /* how long the process between may take beyond the deadline */
@@ -30,43 +31,6 @@
 #if !defined(SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1ul << 5) /* Linux 5.19 */
 #endif
-
-/* ---- the program's answer */
-
-static bool jumps(const struct sock_filter *i, uint32_t a)
-{
-	switch (BPF_OP(i->code)) {
-	case BPF_JEQ: return a == i->k;
-	case BPF_JGT: return a > i->k;
-	case BPF_JGE: return a >= i->k;
-	default: return (a & i->k) != 0;
-	}
-}
-
-uint32_t check_answer(const struct profile_program *p, const struct seccomp_data *d)
-{
-	uint32_t a = 0;
-
-	for (unsigned int at = 0; at < p->n; at++) {
-		const struct sock_filter *i = &p->insn[at];
-
-		switch (BPF_CLASS(i->code)) {
-		case BPF_LD:
-			if (i->k + sizeof(a) <= sizeof(*d))
-				memcpy(&a, (const char *)d + i->k, sizeof(a));
-			break;
-		case BPF_ALU: /* libseccomp makes no other than `and` */
-			a &= i->k;
-			break;
-		case BPF_JMP:
-			at += BPF_OP(i->code) == BPF_JA ? i->k : jumps(i, a) ? i->jt : i->jf;
-			break;
-		default:
-			return i->k;
-		}
-	}
-	return SECCOMP_RET_KILL_PROCESS;
-}
 
 /* ---- the command's side */
 
@@ -198,7 +162,7 @@ static void answer(const struct check_run *r, int listener, struct check_ran *re
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &req) != 0)
 		return; /* a signal ended the call meanwhile */
 	note(res, &req.data);
-	says = check_answer(r->program, &req.data);
+	says = notify_evaluate(r->program, &req.data);
 	resp.id = req.id;
 	if ((says & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO)
 		resp.error = -(int)(says & SECCOMP_RET_DATA);

@@ -17,9 +17,6 @@
 
 #define CHECK_CALLS 64u /* that are told apart in one run; further ones are answered and not listed */
 
-/* What the program says of a call, as the kernel would find it: SECCOMP_RET_… */
-uint32_t check_answer(const struct profile_program *p, const struct seccomp_data *d);
-
 struct check_run {
 	const struct profile_program *program; /* NULL: no filter at all */
 	bool watch;                  /* the refused calls are wanted */

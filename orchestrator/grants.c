@@ -12,8 +12,6 @@
 #include "base/fd.h"
 #include "sandbox/landlock.h"
 
-#define DNS_PORT 53
-
 int grants_add(struct grants *g, const char *path, enum landlock_grant grant)
 {
 	AUTO_FD fd = open(path, O_PATH | O_CLOEXEC);
@@ -104,7 +102,7 @@ static bool port_granted(const struct guard_options *o, uint64_t right, uint16_t
 	switch (right) {
 	case LL_NET_CONNECT_TCP: return has_port(&o->connect, port);
 	case LL_NET_BIND_TCP: return has_port(&o->bind, port);
-	case LL_NET_CONNECT_SEND_UDP: return o->connect.n > 0 && port == DNS_PORT;
+	case LL_NET_CONNECT_SEND_UDP: return o->connect.n > 0 && port == GUARD_DNS_PORT;
 	default: return o->connect.n > 0 && port == 0; /* LL_NET_BIND_UDP */
 	}
 }

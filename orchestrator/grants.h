@@ -1,5 +1,5 @@
-/* What a command line of the guard grants, as Landlock judges it: to tell what a refused access lacked, and what a learned one
- * needs. Never to allow anything. */
+/* What a command line of the guard grants, as Landlock judges it: to tell what a refused access lacked. Never to
+ * allow anything. */
 #ifndef STINT_ORCHESTRATOR_GRANTS_H
 #define STINT_ORCHESTRATOR_GRANTS_H
 

@@ -1,4 +1,4 @@
-/* Looking at a process whose system call is held: all of it is only for telling people and for learning, never for judging. What is
+/* Looking at a process whose system call is held: all of it is only for telling people, never for judging. What is
  * read belongs to the call only if notify_holds() says so afterwards. */
 #ifndef STINT_ORCHESTRATOR_HELD_H
 #define STINT_ORCHESTRATOR_HELD_H

@@ -27,7 +27,6 @@
 struct notify_calls {
 	const int *number;
 	size_t n;
-	bool all_but;      /* these are not held, all others are */
 };
 
 /* From a profile's program makes the one for the command: what the profile refuses is held, and so are `calls`. key: see

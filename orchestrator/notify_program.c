@@ -32,24 +32,18 @@ static int add_pass(struct buf *b, const uint64_t key[2])
 /* Held whatever the profile says; a foreign call goes to the profile's program. */
 static int add_calls(struct buf *b, const struct notify_calls *calls)
 {
-	size_t length = 2 * calls->n + (calls->all_but ? 1 : 0);
 	const struct sock_filter head[] = {
 		LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NOTIFY_ARCH, 1, 0),
-		BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)(length + 1)), LOAD(nr),
+		BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)(2 * calls->n + 1)), LOAD(nr),
 	};
-	const struct sock_filter held = RETURN(SECCOMP_RET_USER_NOTIF);
-	int rc = calls->n == 0 && !calls->all_but ? 0 : add(b, head, sizeof(head) / sizeof(head[0]));
+	int rc = calls->n == 0 ? 0 : add(b, head, sizeof(head) / sizeof(head[0]));
 
 	for (size_t i = 0; rc == 0 && i < calls->n; i++) {
-		size_t rest = length - 2 * i - 2;
-		const struct sock_filter one[] = {
-			UNLESS(calls->number[i], 1),
-			calls->all_but ? (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)rest) : held,
-		};
+		const struct sock_filter one[] = {UNLESS(calls->number[i], 1), RETURN(SECCOMP_RET_USER_NOTIF)};
 
 		rc = add(b, one, sizeof(one) / sizeof(one[0]));
 	}
-	return rc == 0 && calls->all_but ? add(b, &held, 1) : rc;
+	return rc;
 }
 
 /* Whatever ends in anything but "allow" is held. */

@@ -97,13 +97,20 @@ static json_t *limits_json(const struct supervise_report *r)
 	                 limit_json(r->limits->processes, r->limits->processes_by), "output", output);
 }
 
+/* Whether paths and ports are in the kernel's words, too; otherwise they are as the supervisor saw the calls. */
+static json_t *records_json(const struct audit *a)
+{
+	return a->fd >= 0 ? json_pack("{s:b}", "read", 1) : json_pack("{s:b, s:s?}", "read", 0, "why", a->why);
+}
+
 static json_t *report_json(const struct supervise_report *r)
 {
-	return json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:I}", "schema", SCHEMA, "tool",
+	return json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", SCHEMA, "tool",
 	                 "stint " STINT_VERSION, "started", r->started, "command", words_json(r->o->command), "profile",
 	                 r->watch->profile.name, "landlock_abi", r->watch->grants.handled.fs != 0 ? r->watch->grants.abi : 0, "end",
-	                 end_json(r), "usage", usage_json(r->end), "limits", limits_json(r), "violations",
-	                 violations_json(&r->watch->violations), "violations_lost", (json_int_t)r->watch->violations.lost);
+	                 end_json(r), "usage", usage_json(r->end), "limits", limits_json(r), "kernel_records",
+	                 records_json(&r->watch->audit), "violations", violations_json(&r->watch->violations),
+	                 "violations_lost", (json_int_t)r->watch->violations.lost);
 }
 
 int supervise_report_write(int fd, const struct supervise_report *r, struct err *e)

@@ -226,7 +226,7 @@ static bool confirm(struct violations *v, const char *right, const char *path, u
 		json_t *o = v->v[i].json;
 		const char *on = json_string_value(json_object_get(o, "on"));
 		const char *itself = json_string_value(json_object_get(o, "path"));
-		bool same = path != NULL ? on != NULL && (str_eq(on, path) || str_eq(itself, path))
+		bool same = path != NULL ? (on != NULL && str_eq(on, path)) || (itself != NULL && str_eq(itself, path))
 		                         : port != 0 && json_integer_value(json_object_get(o, "port")) == port;
 
 		if (!same || !str_eq(json_string_value(json_object_get(o, "right")), right))
@@ -249,7 +249,7 @@ int violations_add_audit(struct violations *v, const char *right, const char *pa
 	if (confirm(v, right, path != NULL ? escaped.data : NULL, port))
 		return 0;
 	if (buf_addf(&key, "kernel %s %s", right, object) != 0 || buf_str(&key) == NULL ||
-	    buf_addf(&line, "refused: %s: %s not granted (the kernel's record)", path != NULL ? path : object, right) != 0 ||
+	    buf_addf(&line, "refused: %s: %s not granted (the kernel's record)", path != NULL ? escaped.data : object, right) != 0 ||
 	    buf_str(&line) == NULL)
 		return -ENOMEM;
 	if (!is_new(v, key.data))

@@ -64,12 +64,6 @@ static int list_gone(struct reclaim *r)
 	return rc;
 }
 
-static bool differs(const struct snap_rec *rec, const struct stat *st)
-{
-	return rec->ino != st->st_ino || rec->mode != st->st_mode || rec->size != (uint64_t)st->st_size ||
-	       rec->ctime_s != st->st_ctim.tv_sec || rec->ctime_ns != (uint32_t)st->st_ctim.tv_nsec;
-}
-
 static int list_entry(struct reclaim *r, const struct walk_entry *en, const struct snap_rec *rec)
 {
 	bool was_dir = rec != NULL && S_ISDIR(rec->mode);
@@ -83,7 +77,7 @@ static int list_entry(struct reclaim *r, const struct walk_entry *en, const stru
 		return rc;
 	if (rec == NULL || was_dir)
 		return changes_add(r->out, 'A', en->dir, en->name);
-	return differs(rec, &en->st) ? changes_add(r->out, 'M', en->dir, en->name) : 0;
+	return snap_differs(rec, &en->st) ? changes_add(r->out, 'M', en->dir, en->name) : 0;
 }
 
 /* user.* xattrs are the one thing that an agent can leave on a file of the owner's beside content. */
@@ -91,7 +85,7 @@ static int note_xattrs(struct reclaim *r, const struct walk_entry *en, const str
 {
 	int has;
 
-	if (S_ISLNK(en->st.st_mode) || (rec != NULL && !differs(rec, &en->st)))
+	if (S_ISLNK(en->st.st_mode) || (rec != NULL && !snap_differs(rec, &en->st)))
 		return 0;
 	has = inode_list(r->ids->work, walk_at(en));
 	if (has < 0)
@@ -121,7 +115,7 @@ static bool touched(const struct reclaim *r, const struct walk_entry *en, const 
 {
 	if (rec == NULL || ids_is_agent(r->ids, en->st.st_uid))
 		return true;
-	return S_ISDIR(en->st.st_mode) ? rec->ino != en->st.st_ino : differs(rec, &en->st);
+	return S_ISDIR(en->st.st_mode) ? rec->ino != en->st.st_ino : snap_differs(rec, &en->st);
 }
 
 /* Grants again what the flip grants in a shared zone, so that the readers' flips need not walk it. What takes more than the entry
@@ -262,7 +256,7 @@ static int compare_file(struct tree *t, struct zone *z, struct tree_changes *out
 	}
 	if (z->created)
 		return settle_created(z, dir, &st, out, e);
-	if (!differs(&was, &st))
+	if (!snap_differs(&was, &st))
 		return 0;
 	return changes_add(out, 'M', &none, z->path) == 0 ? 0 : NO_MEMORY(e);
 }

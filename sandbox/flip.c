@@ -24,6 +24,7 @@ static const struct grant {
 };
 
 #define IN_REPOSITORY 1u  /* of a walk's cookie: at or below a repository that is not called .git */
+#define GRANTED (1u << 31) /* of a snapshot's record: this file set the inode's ACLs, to what the other bits say */
 #define GRANT_LIST 5u     /* the root: may be listed */
 #define GRANT_TRAVERSE 1u /* a folder on the way */
 
@@ -31,6 +32,7 @@ struct flip {
 	struct tree *t;
 	unsigned int role;
 	struct snap_writer snap;  /* of the writable zones; name[0] == 0 when there are none */
+	struct snap_reader last;  /* of the role's turn before, where ctime tells of every change since */
 	/* The zone that is being walked: */
 	enum level level;         /* the role's */
 	enum level inside;        /* what is set in it: of a shared zone what its writers may */
@@ -68,14 +70,25 @@ static bool records(const struct flip *f)
 	return f->snap.name[0] != '\0' && f->level == LEVEL_RW;
 }
 
-static int record(struct flip *f, const struct walk_entry *en, bool granted)
+/* granted: what was set, or 0 for what is left as it is. */
+static int record(struct flip *f, const struct walk_entry *en, uint32_t granted)
 {
 	const struct inode_work *w = f->t->ids.work;
+	bool link = S_ISLNK(en->st.st_mode);
 
 	if (!records(f))
 		return 0;
-	return snap_entry(&f->snap, en->name, &en->st, granted ? &w->base : NULL, granted ? &w->base_default : NULL,
-	                  granted ? w->user_hash : 0);
+	return snap_entry(&f->snap, en->name, &en->st, link ? NULL : &w->base, link ? NULL : &w->base_default,
+	                  link ? 0 : w->user_hash, granted);
+}
+
+/* The entry's record in the snapshot of the role's turn before, when nothing has changed the inode since and the same was set then:
+ * its ACLs are as they were. NULL otherwise. */
+static const struct snap_rec *as_before(struct flip *f, const struct walk_entry *en, uint32_t granted)
+{
+	const struct snap_rec *rec = records(f) ? snap_find(&f->last, en->name) : NULL;
+
+	return rec != NULL && rec->granted == granted && !snap_differs(rec, &en->st) ? rec : NULL;
 }
 
 /* 1 when the inode has names outside the zone, 0 when not, 2 when that is not known yet. */
@@ -114,9 +127,14 @@ static int grant_entry(struct flip *f, struct walk_entry *en, enum level level)
 	unsigned int perm = flip_perm(level, &en->st);
 	unsigned int form = perm != 0 ? f->form : 0; /* closed: to whichever groups the command has */
 	int def = S_ISDIR(en->st.st_mode) && level != LEVEL_NONE ? (int)(grants[level].dir | form) : INODE_NO_DEFAULT;
-	int rc = set_entry(f, en, perm | form, def);
+	uint32_t granted = GRANTED | (uint32_t)(def + 1) << 8 | perm | form;
+	const struct snap_rec *rec = as_before(f, en, granted);
+	int rc;
 
-	return rc != 0 ? rc : record(f, en, true);
+	if (rec != NULL)
+		return snap_copy(&f->snap, rec);
+	rc = set_entry(f, en, perm | form, def);
+	return rc != 0 ? rc : record(f, en, granted);
 }
 
 /* Granted to groups, its owning group's permissions would be the agent's as well. */
@@ -135,7 +153,7 @@ static int pass_over(struct flip *f, struct walk_entry *en)
 
 	if (rc == 0 && !link)
 		rc = inode_read(f->t->ids.work, walk_at(en), &en->st);
-	return rc == -ENOENT ? 0 : rc != 0 ? rc : record(f, en, !link);
+	return rc == -ENOENT ? 0 : rc != 0 ? rc : record(f, en, 0);
 }
 
 /* One entry of an open zone: enum walk_next or a negative errno. */
@@ -201,10 +219,14 @@ static int visit(void *ctx, struct walk_entry *en, struct err *e)
 static int enter(void *ctx, const struct walk_dir *d, struct err *e)
 {
 	struct flip *f = ctx;
+	int rc;
 
-	if (!records(f) || snap_folder(&f->snap, d->ino) == 0)
+	if (!records(f))
 		return 0;
-	return err_errno(e, ENOMEM, "cannot take the snapshot");
+	rc = snap_load(&f->last, d->ino);
+	if (rc == 0)
+		rc = snap_folder(&f->snap, d->ino);
+	return rc == 0 ? 0 : err_errno(e, -rc, "cannot take the snapshot");
 }
 
 static int listed(void *ctx, const struct walk_dir *d, struct err *e)
@@ -426,16 +448,28 @@ static bool writes_folders(const struct tree *t, unsigned int role)
 	return false;
 }
 
+static int begin_snapshots(struct flip *f, const char *name)
+{
+	const struct tree *t = f->t;
+	char last[SNAP_NAME_MAX];
+
+	journal_last_name(&t->journal, f->role, last);
+	/* Without it, or where ctime tells less, every inode is looked at. */
+	if (t->has_last[f->role] && inode_ctime_tells(t->root_fd) && snap_open(&f->last, t->journal_fd, last) != 0)
+		snap_close(&f->last);
+	return snap_begin(&f->snap, t->journal_fd, name);
+}
+
 int flip_all(struct tree *t, unsigned int role, struct err *e)
 {
-	struct flip f = {.t = t, .role = role, .snap = {.fd = -1}};
+	struct flip f = {.t = t, .role = role, .snap = {.fd = -1}, .last = {.fd = -1}};
 	bool snapshot = writes_folders(t, role);
 	char name[SNAP_NAME_MAX];
 	int rc = 0;
 
 	journal_snapshot_name(&t->journal, name);
 	if (snapshot)
-		rc = snap_begin(&f.snap, t->journal_fd, name);
+		rc = begin_snapshots(&f, name);
 	else if (unlinkat(t->journal_fd, name, 0) != 0 && errno != ENOENT)
 		rc = -errno;
 	if (rc != 0)
@@ -448,5 +482,6 @@ int flip_all(struct tree *t, unsigned int role, struct err *e)
 			rc = err_errno(e, -rc, "cannot write the snapshot");
 	}
 	snap_writer_done(&f.snap);
+	snap_close(&f.last);
 	return err_stop(e, rc == 0 ? 0 : STOP_CONFINE, rc);
 }

@@ -18,6 +18,7 @@
 #define GUARD_MAX_PATHS 4096u
 #define GUARD_MAX_NAMES 32u
 #define GUARD_MAX_KEPT 16u
+#define GUARD_DNS_PORT 53
 
 struct guard_path {
 	const char *path; /* borrowed from argv */

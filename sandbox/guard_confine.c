@@ -41,8 +41,6 @@ const struct guard_system_row guard_system[] = {
 	{NULL, GRANT_READ, NULL},
 };
 
-#define DNS_PORT 53
-
 /* Rights that the ruleset handles: all that the kernel has, but for what the caller waived. */
 static struct landlock_rights handled_rights(const struct guard_options *o, int abi)
 {
@@ -146,7 +144,7 @@ static int add_ports(const struct landlock *l, const struct guard_options *o, st
 	/* From ABI 10 UDP is held as well: a port is of no use to a command that cannot resolve names. Port 0 is the
 	 * ephemeral port that the kernel binds at the first send. */
 	if (rc == 0 && o->connect.n > 0)
-		rc = landlock_add_port(l, LL_NET_CONNECT_SEND_UDP, DNS_PORT, e);
+		rc = landlock_add_port(l, LL_NET_CONNECT_SEND_UDP, GUARD_DNS_PORT, e);
 	if (rc == 0 && o->connect.n > 0)
 		rc = landlock_add_port(l, LL_NET_BIND_UDP, 0, e);
 	return rc;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/str.h"
 
 #define X_CREATED "trusted.stint.created"
@@ -320,6 +321,24 @@ int inode_settle(struct inode_work *w, int fd, const struct stat *st, const stru
 	if (rc == 0 && (has & INODE_DEFAULT) != 0 && def->n == 0)
 		rc = drop(w, fd, kinds[DEFAULT].name);
 	return rc != 0 ? rc : (has & INODE_UNLISTED) != 0;
+}
+
+bool inode_ctime_tells(int dir_fd)
+{
+	AUTO_FD fd = openat(dir_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	struct stat last, now;
+
+	if (fd < 0 || fstat(fd, &last) != 0)
+		return false;
+	/* More than once: a tick may fall between any two. */
+	for (int i = 0; i < 4; i++) {
+		if (fchmod(fd, 0600) != 0 || fstat(fd, &now) != 0)
+			return false;
+		if (now.st_ctim.tv_sec == last.st_ctim.tv_sec && now.st_ctim.tv_nsec == last.st_ctim.tv_nsec)
+			return false;
+		last = now;
+	}
+	return true;
 }
 
 int inode_disable(struct inode_work *w, int fd)

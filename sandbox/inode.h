@@ -86,6 +86,10 @@ int inode_chown(int fd, uid_t uid, gid_t gid) MUST_CHECK;
 int inode_settle(struct inode_work *w, int fd, const struct stat *st, const struct acl *access,
                  const struct acl *def) MUST_CHECK;
 
+/* Whether every change in the folder's file system gives an inode another ctime, however soon after the last one: true of the usual
+ * ones since Linux 6.13, which had the granularity of a tick before. Tried out on a file without a name. */
+bool inode_ctime_tells(int dir_fd) MUST_CHECK;
+
 /* No ACL and mode 0: nobody but root opens it. */
 int inode_disable(struct inode_work *w, int fd) MUST_CHECK;
 

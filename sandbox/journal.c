@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "roles/role.h"
 
 #define SUFFIX ".project"
 
@@ -24,6 +25,14 @@ static void file_name(const struct journal *j, const char *suffix, char ret[SNAP
 void journal_snapshot_name(const struct journal *j, char ret[SNAP_NAME_MAX])
 {
 	file_name(j, ".snapshot", ret);
+}
+
+void journal_last_name(const struct journal *j, unsigned int role, char ret[SNAP_NAME_MAX])
+{
+	char suffix[32];
+
+	(void)snprintf(suffix, sizeof(suffix), ".snapshot.%u", role);
+	file_name(j, suffix, ret);
 }
 
 int journal_dir(int state_fd, struct err *e)
@@ -178,6 +187,13 @@ int journal_find(int dir_fd, dev_t dev, ino_t ino, const char *path, struct jour
 	return rc == 1 ? find_by_path(dir_fd, ino, path, ret, e) : rc;
 }
 
+static int remove_file(int dir_fd, const char *name, struct err *e)
+{
+	if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	return err_errno(e, errno, "cannot remove the journal's %s", name);
+}
+
 int journal_remove(int dir_fd, const struct journal *j, struct err *e)
 {
 	/* The entry last. What ends in .new is what a kill left of writing one of them. */
@@ -186,16 +202,21 @@ int journal_remove(int dir_fd, const struct journal *j, struct err *e)
 		const char *after;
 	} files[] = {{"", ".snapshot"}, {"", ".snapshot.new"}, {".", SUFFIX ".new"}, {"", SUFFIX}};
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		char name[SNAP_NAME_MAX];
+	char name[SNAP_NAME_MAX];
+	int rc = 0;
+
+	for (unsigned int role = 0; rc == 0 && role < ROLE_MAX; role++) {
+		journal_last_name(j, role, name);
+		rc = remove_file(dir_fd, name, e);
+	}
+	for (size_t i = 0; rc == 0 && i < sizeof(files) / sizeof(files[0]); i++) {
 		char full[SNAP_NAME_MAX + 1];
 
 		file_name(j, files[i].after, name);
 		(void)snprintf(full, sizeof(full), "%s%s", files[i].before, name);
-		if (unlinkat(dir_fd, full, 0) != 0 && errno != ENOENT)
-			return err_errno(e, errno, "cannot remove the journal's %s", full);
+		rc = remove_file(dir_fd, full, e);
 	}
-	if (fsync(dir_fd) != 0)
-		return err_errno(e, errno, "cannot write the journal");
-	return 0;
+	if (rc == 0 && fsync(dir_fd) != 0)
+		rc = err_errno(e, errno, "cannot write the journal");
+	return rc;
 }

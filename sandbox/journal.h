@@ -1,5 +1,5 @@
 /* Which projects are not yet as they were: one file each in the state folder's journal/ (0700), so that `stint restore` needs
- * no stint.yaml. Beside it lies the snapshot of the last turn's writable zones.
+ * no stint.yaml. Beside it lie the snapshots of the writable zones.
  *
  * A file is a run of "key=value" strings, each with its NUL, and replaced as a whole.
  * Source: docs/threat-model.md, rule 6. */
@@ -39,5 +39,7 @@ int journal_find(int dir_fd, dev_t dev, ino_t ino, const char *path, struct jour
 int journal_remove(int dir_fd, const struct journal *j, struct err *e) MUST_CHECK;
 
 void journal_snapshot_name(const struct journal *j, char ret[SNAP_NAME_MAX]);
+/* The snapshot of the role's turn before: beside the other, and removed with it. */
+void journal_last_name(const struct journal *j, unsigned int role, char ret[SNAP_NAME_MAX]);
 
 #endif

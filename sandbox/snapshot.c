@@ -95,14 +95,14 @@ static int add_acl(struct buf *b, const struct acl *a, uint32_t len)
 }
 
 int snap_entry(struct snap_writer *w, const char *name, const struct stat *st, const struct acl *base,
-               const struct acl *def, uint32_t user_hash)
+               const struct acl *def, uint32_t user_hash, uint32_t granted)
 {
 	static const char zeros[8];
 	struct snap_rec r = {.mode = st->st_mode, .ino = st->st_ino, .size = (uint64_t)st->st_size,
 	                     .ctime_s = st->st_ctim.tv_sec, .ctime_ns = (uint32_t)st->st_ctim.tv_nsec,
 	                     .gid = st->st_gid, .base_mode = st->st_mode & 07777, .user_hash = user_hash,
 	                     .access_len = raw_len(base), .default_len = def == NULL || def->n == 0 ? 0 :
-	                     (uint32_t)(4 + def->n * sizeof(def->e[0])), .name_len = (uint32_t)strlen(name)};
+	                     (uint32_t)(4 + def->n * sizeof(def->e[0])), .name_len = (uint32_t)strlen(name), .granted = granted};
 	size_t len = sizeof(r) + r.name_len + 1 + r.access_len + r.default_len;
 	size_t padded = (len + 7) & ~(size_t)7;
 	int rc;
@@ -119,9 +119,14 @@ int snap_entry(struct snap_writer *w, const char *name, const struct stat *st, c
 		rc = add_acl(&w->buf, def, r.default_len);
 	if (rc == 0)
 		rc = buf_add(&w->buf, zeros, padded - len);
-	if (rc == 0 && w->buf.len >= FLUSH_AT)
-		rc = flush(w);
-	return rc;
+	return rc == 0 && w->buf.len >= FLUSH_AT ? flush(w) : rc;
+}
+
+int snap_copy(struct snap_writer *w, const struct snap_rec *rec)
+{
+	int rc = buf_add(&w->buf, rec, rec->len);
+
+	return rc == 0 && w->buf.len >= FLUSH_AT ? flush(w) : rc;
 }
 
 int snap_folder_end(struct snap_writer *w)
@@ -357,6 +362,12 @@ const struct snap_rec *snap_next(const struct snap_reader *r, const struct snap_
 	const struct snap_rec *next = rec == NULL ? r->first : (const void *)((const char *)rec + rec->len);
 
 	return next == NULL || next->len == 0 ? NULL : next;
+}
+
+bool snap_differs(const struct snap_rec *rec, const struct stat *st)
+{
+	return rec->ino != st->st_ino || rec->mode != st->st_mode || rec->size != (uint64_t)st->st_size ||
+	       rec->ctime_s != st->st_ctim.tv_sec || rec->ctime_ns != (uint32_t)st->st_ctim.tv_nsec;
 }
 
 const void *snap_access(const struct snap_rec *rec)

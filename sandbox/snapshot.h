@@ -31,7 +31,7 @@ struct snap_rec {
 	uint32_t access_len;  /* raw ACL without us, 0 when it is only a mode */
 	uint32_t default_len;
 	uint32_t name_len;
-	uint32_t pad;
+	uint32_t granted;     /* the writer's word for what it set in the inode's ACLs; 0: nothing that it vouches for */
 	char name[];
 };
 
@@ -54,7 +54,8 @@ int snap_begin(struct snap_writer *w, int dir_fd, const char *name) MUST_CHECK;
 int snap_folder(struct snap_writer *w, ino_t ino) MUST_CHECK;       /* its entries follow */
 /* base, def: the ACLs without us; NULL for what has none (a link). */
 int snap_entry(struct snap_writer *w, const char *name, const struct stat *st, const struct acl *base,
-               const struct acl *def, uint32_t user_hash) MUST_CHECK;
+               const struct acl *def, uint32_t user_hash, uint32_t granted) MUST_CHECK;
+int snap_copy(struct snap_writer *w, const struct snap_rec *rec) MUST_CHECK; /* of an entry that has not changed since */
 int snap_folder_end(struct snap_writer *w) MUST_CHECK;
 int snap_mark(struct snap_writer *w, struct snap_mark *ret) MUST_CHECK;  /* between folders */
 int snap_rewind(struct snap_writer *w, const struct snap_mark *to) MUST_CHECK;
@@ -92,6 +93,9 @@ const struct snap_rec *snap_find(struct snap_reader *r, const char *name);
 bool snap_seen(const struct snap_reader *r, const struct snap_rec *rec);
 /* The loaded folder's records in order; after NULL the first. NULL at the end. */
 const struct snap_rec *snap_next(const struct snap_reader *r, const struct snap_rec *rec);
+
+/* Whether the inode is another one by now, or was changed. */
+bool snap_differs(const struct snap_rec *rec, const struct stat *st);
 
 const void *snap_access(const struct snap_rec *rec);
 const void *snap_default(const struct snap_rec *rec);

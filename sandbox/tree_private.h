@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "roles/role.h"
 #include "sandbox/acl.h"
 #include "sandbox/inode.h"
 #include "sandbox/journal.h"
@@ -36,6 +37,7 @@ struct tree {
 	bool journaled;
 	struct zones zones;
 	int role;              /* flipped for and not yet reclaimed, or -1 */
+	bool has_last[ROLE_MAX]; /* the journal has the snapshot of the role's turn before, made in this run */
 	struct tree_changes notes; /* of the flip, for the next change list */
 };
 

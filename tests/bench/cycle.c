@@ -1,7 +1,7 @@
 /* What the tree costs in a run, without processes and proof: opens a project, flips it for each role in turn and takes it back, and
  * restores it. One line a step: name, wall ms, processor ms (all threads), KiB of peak memory so far.
  *
- *   cycle ROOT STATE OWNER AGENT WRITERS CYCLES     as root; STATE: an empty folder */
+ *   cycle ROOT STATE OWNER AGENT GROUP WRITERS CYCLES     as root; STATE: an empty folder */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -112,13 +112,14 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int root, state, rc;
 
-	if (argc != 7)
+	if (argc != 8)
 		return 2;
 	root = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	state = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	who.owner = who.owner_gid = (uid_t)atoi(argv[3]);
-	who.agent.uid = who.agent.gid = (uid_t)atoi(argv[4]);
-	who.agent.writers = (gid_t)atoi(argv[5]);
+	who.agent.uid = (uid_t)atoi(argv[4]);
+	who.agent.gid = (gid_t)atoi(argv[5]);
+	who.agent.writers = (gid_t)atoi(argv[6]);
 	if (root < 0 || state < 0)
 		rc = err_errno(&e, errno, "cannot open %s", argv[root < 0 ? 1 : 2]);
 	else if ((rc = make_policy(&b)) != 0)
@@ -128,7 +129,7 @@ int main(int argc, char **argv)
 	if (rc == 0)
 		rc = tree_repair(t, &e);
 	step("start", rc, &e);
-	for (int i = 0; i < atoi(argv[6]); i++)
+	for (int i = 0; i < atoi(argv[7]); i++)
 		for (unsigned int role = 0; role < N_ROLES; role++)
 			turn(t, role);
 	rc = tree_restore(t, &e);

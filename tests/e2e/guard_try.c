@@ -98,6 +98,16 @@ static long try_unix(char **a)
 	return connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&to, sizeof(to));
 }
 
+/* Says that it is ready, and who it is. */
+static _Noreturn void wait_killed(void)
+{
+	(void)printf("ready %d\n", (int)getpid());
+	(void)fflush(stdout);
+	(void)alarm(3600);
+	for (;;)
+		(void)pause();
+}
+
 /* Listens at a path until killed; says when it is ready and who it is. */
 static long try_serve_unix(char **a)
 {
@@ -107,11 +117,7 @@ static long try_serve_unix(char **a)
 	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", a[0]);
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(fd, SOMAXCONN) != 0)
 		return -1;
-	(void)printf("ready %d\n", (int)getpid());
-	(void)fflush(stdout);
-	(void)alarm(3600);
-	for (;;)
-		(void)pause();
+	wait_killed();
 }
 
 /* a[0]: what the request's upper half holds. On a terminal of our own, as the controlling one. */
@@ -197,11 +203,7 @@ static long try_serve(char **a)
 	    bind(tcp, (struct sockaddr *)&in, sizeof(in)) != 0 || listen(tcp, SOMAXCONN) != 0 ||
 	    bind(local_fd, (struct sockaddr *)&un, n) != 0 || listen(local_fd, SOMAXCONN) != 0)
 		return -1;
-	(void)printf("ready %d\n", (int)getpid());
-	(void)fflush(stdout);
-	(void)alarm(3600);
-	for (;;)
-		(void)pause();
+	wait_killed();
 }
 
 #ifdef __x86_64__

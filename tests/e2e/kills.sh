@@ -12,13 +12,13 @@ own setfacl -m u:nobody:r src/d3/f
 own setfacl -d -m g:nogroup:rx src/d4
 # shellcheck disable=SC2016 # runs inside
 scripted 'echo "$STINT_TASK" >src/work; mv src/work src/done; rm -f src/d3/g; cp src/d3/f src/d3/g; mv src/d3/g src/d3/f; sleep 0.1' \
-    'echo "$STINT_TASK" >tests/work; (setsid sleep 600 &)' 'true' 'cmp src/done tests/work && echo "ok 1"; echo 1..1'
+    'echo "$STINT_TASK" >tests/daily; (setsid sleep 600 &)' 'true' 'cmp src/done tests/daily && echo "ok 1"; echo 1..1'
 commit_all start
-# Half a turn's work may stay after a kill: src/done, src/work, tests/work, src/d3/g. The developer removes an old src/d3/g first:
+# Half a turn's work may stay after a kill: src/done, src/work, tests/daily, src/d3/g. The developer removes an old src/d3/g first:
 # mv of a file that is the owner's by then would rightly keep that file's own ACL.
 facts() { # owner, mode, ACL of what was there before; -L never
-    (cd "$P" && find src tests README TASKS.md stint.yaml \( -path src/done -o -path src/work -o -path tests/work -o -path src/d3/g \) -prune -o -printf '%p %U %G %m %y\n' | sort
-        getfacl -Rnp src tests README TASKS.md stint.yaml 2>/dev/null | grep -v '^# file: \(src/done\|src/work\|tests/work\|src/d3/g\)' | awk '/^# file: /{f=$0} /nobody|65534|default|mask/{print f, $0}' | sort)
+    (cd "$P" && find src tests README TASKS.md stint.yaml \( -path src/done -o -path src/work -o -path tests/daily -o -path src/d3/g \) -prune -o -printf '%p %U %G %m %y\n' | sort
+        getfacl -Rnp src tests README TASKS.md stint.yaml 2>/dev/null | grep -v '^# file: \(src/done\|src/work\|tests/daily\|src/d3/g\)' | awk '/^# file: /{f=$0} /nobody|65534|default|mask/{print f, $0}' | sort)
 }
 before=$(facts)
 

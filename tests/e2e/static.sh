@@ -12,7 +12,7 @@ R=$FOLDER/root
 ok "make static" make -s static BUILD="${BUILD:-build}"
 file=${BUILD:-build}/static/stint-guard
 is "$(readelf -dlW "$file" | grep -cE 'INTERP|\(NEEDED\)')" 0 "it wants no loader and no library"
-mkdir -p "$R/bin" "$R/work" "$R/secret" "$R/tmp"
+mkdir -p "$R/bin" "$R/project" "$R/secret" "$R/tmp"
 cp "$file" "$R/stint-guard"
 cp "$busybox" "$R/bin/busybox"
 ln -s busybox "$R/bin/sh"
@@ -20,13 +20,13 @@ echo content >"$R/secret/f"
 is "$(find "$R" -type f -printf '%f\n' | sort | xargs)" "busybox f stint-guard" "the system is two programs and a file"
 
 in_root() { run chroot "$R" "$@"; }
-in_root /stint-guard --quiet --allow-write /work -- /bin/sh -c 'echo made >/work/f; read -r x </work/f; echo "$x"'
+in_root /stint-guard --quiet --allow-write /project -- /bin/sh -c 'echo made >/project/f; read -r x </project/f; echo "$x"'
 is "$RC $OUT" "0 made" "a command works there"
 in_root /bin/sh -c 'read -r x </secret/f; echo "$x"'; outside=$OUT
-in_root /stint-guard --quiet --allow-write /work -- /bin/sh -c 'read -r x </secret/f; echo "$x"'
+in_root /stint-guard --quiet --allow-write /project -- /bin/sh -c 'read -r x </secret/f; echo "$x"'
 is "$outside $OUT" "content " "a file outside the grants is not read"; like "$ERR" "secret/f: Permission denied" "... by Landlock"
-in_root /bin/sh -c '/bin/busybox chmod u+s /work/f && echo set'; outside=$OUT
-in_root /stint-guard --quiet --allow-write /work -- /bin/sh -c '/bin/busybox chmod u+s /work/f && echo set'
+in_root /bin/sh -c '/bin/busybox chmod u+s /project/f && echo set'; outside=$OUT
+in_root /stint-guard --quiet --allow-write /project -- /bin/sh -c '/bin/busybox chmod u+s /project/f && echo set'
 is "$outside $OUT" "set " "a set-id bit is not set"; like "$ERR" "Operation not permitted" "... by seccomp"
 in_root /stint-guard --quiet --profile pure-parse -- /bin/busybox wc -c; is "$RC $OUT" "0 0" "another built-in profile"
 in_root /stint-guard --quiet -- /bin/nothing; is "$RC" 127 "127 for a command that is not there"

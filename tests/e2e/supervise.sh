@@ -5,11 +5,11 @@
 
 folder_new
 D=$FOLDER
-mkdir "$D/work" "$D/other"
+mkdir "$D/project" "$D/other"
 cp "$STINT_BIN"/stint* "$D/"
-cd "$D/work" || bail "no folder"
+cd "$D/project" || bail "no folder"
 if [ "$(id -u)" -eq 0 ]; then
-    chown 65534:65534 "$D/work" "$D/other"
+    chown 65534:65534 "$D/project" "$D/other"
     as=(setpriv --reuid 65534 --regid 65534 --clear-groups --)
 else
     as=(env)
@@ -144,7 +144,7 @@ class Row(dict):
 R = json.load(open(sys.argv[1]), object_hook=Row)
 V = R.violations
 r = eval(sys.argv[2])
-print(r if isinstance(r, str) else json.dumps(r))' "$D/work/report" "$1"
+print(r if isinstance(r, str) else json.dumps(r))' "$D/project/report" "$1"
 }
 ready() { for ((i = 0; i < 50; i++)); do grep -q ready "$D/ready" 2>/dev/null && return 0; sleep 0.1; done; return 1; }
 cat >"$D/wants.py" <<'END'
@@ -194,6 +194,7 @@ report=$ERR
 want="keyctl EPERM unshare EPERM read EACCES write EACCES create EACCES list EACCES delete EACCES mkdir EACCES run EACCES"
 is "$(head -n 9 <<<"$OUT" | xargs)" "$want" "... and sees the errors that it would see without"
 is "$(found 'R.end.reason') $(found 'R.end.status') $(found 'R.profile')" "exit 0 agent" "... how it ended"
+like "$(found 'R.kernel_records')" '^\{"read": false, "why": "[^"]+' "... and why the kernel's own records are not in it"
 is "$(found 'R.command[0]') $(found 'R.landlock_abi')" "python3 $ABI" "... what it was, and what was enforced"
 like "$(found 'R.usage.wall_ms') $(found 'R.usage.max_rss')" '^[1-9][0-9]* [1-9][0-9]+$' "... what it used"
 is "$(found '[[v.syscall, v.number, v.architecture, v.action, v.rule, v.call] for v in V if v.kind == "syscall" and v.syscall == "keyctl"]')" \
@@ -242,7 +243,7 @@ for ((i = 0; i < 50; i++)); do [ "$(left)" -eq 1 ] && break; sleep 0.1; done
 kill -TERM $supervisor; wait $supervisor; is "$? $(found '[R.end.reason, R.end.signal, R.end.left]')" '143 ["told", 15, 1]' "the report of what was ended by SIGTERM"
 guard --report "$D/nowhere/report" -- true; is "$RC" 125 "a report that cannot be written: nothing is started"
 if [ "$(uname -m)" = x86_64 ]; then
-    cp "$D/try" "$D/work/"
+    cp "$D/try" "$D/project/"
     guard --report report --allow-read . -- ./try x32; is "$RC $(found '[[v.syscall, v.action, v.rule] for v in V]')" '159 [["getpid_x32", "kill", "agent, foreign entry"]]' "an x32 number, by name"
 fi
 # Many threads, signals and children under a listener: nothing is lost or held up.

@@ -274,7 +274,9 @@ class Builder:
             try:
                 self.one_edit(path, os.lstat(path))
             except OSError as e:
-                if e.errno not in (errno.ENOENT, errno.EPERM, errno.EEXIST, errno.ENOTEMPTY, errno.ENOSPC, errno.ENAMETOOLONG):
+                # Among them a new name that a folder or a file of the other type has already.
+                if e.errno not in (errno.ENOENT, errno.EPERM, errno.EEXIST, errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR,
+                                   errno.ENOSPC, errno.ENAMETOOLONG):
                     raise
 
     def one_edit(self, path, st):

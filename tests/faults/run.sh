@@ -20,7 +20,7 @@ own setfacl -m u:nobody:rwx,d:u:nobody:rwx src/team
 put src/team/b.txt <<<'b'
 put src/.gitignore <<<'*.o'
 scripted 'rm -f src/n; echo done >src/work; echo "int x;" >src/n; mv src/n src/code.txt; echo c >src/team/c.txt; echo o >src/team/x.o' \
-    'echo done >tests/work' 'true' 'cmp src/work tests/work && echo "ok 1"; echo 1..1'
+    'echo done >tests/daily' 'true' 'cmp src/work tests/daily && echo "ok 1"; echo 1..1'
 commit_all start
 rm -rf "$P/.git/hooks"
 [ $# -gt 0 ] || set -- --sample 1 --seed 1

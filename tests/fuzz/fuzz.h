@@ -48,6 +48,19 @@ static inline void fuzz_check_err(const struct err *e, int rc)
 	CHECK(e->msg[0] != '\0' && fuzz_printable(e->msg, strlen(e->msg), ""));
 }
 
+/* FILE:LINE:COL: …, the line one of the file's. */
+static inline void fuzz_check_place(const char *file, const struct err *e, const char *bytes, size_t n)
+{
+	unsigned int line = 0, col = 0;
+	size_t lines = 2; /* a parser may complain behind the last one */
+	size_t len = strlen(file);
+
+	for (size_t i = 0; i < n; i++)
+		lines += bytes[i] == '\n' || bytes[i] == '\r' || bytes[i] == '\xc2' || bytes[i] == '\xe2';
+	CHECK(str_starts(e->msg, file) && e->msg[len] == ':');
+	CHECK(sscanf(e->msg + len + 1, "%u:%u: ", &line, &col) == 2 && line >= 1 && col >= 1 && line <= lines);
+}
+
 /* The input's parts: what stands before the next line "%%", and the rest in *p, *n. False when nothing is left. */
 static inline bool fuzz_part(const char **p, size_t *n, const char **ret, size_t *ret_n)
 {

@@ -33,19 +33,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* stint.yaml:LINE:COL: …, the line one of the file's. */
-static void check_place(const struct err *e, const char *bytes, size_t n)
-{
-	static const char file[] = CONFIG_FILE ":";
-	unsigned int line = 0, col = 0;
-	size_t lines = 2; /* a parser may complain behind the last one */
-
-	for (size_t i = 0; i < n; i++)
-		lines += bytes[i] == '\n' || bytes[i] == '\r' || bytes[i] == '\xc2' || bytes[i] == '\xe2';
-	CHECK(str_starts(e->msg, file));
-	CHECK(sscanf(e->msg + strlen(file), "%u:%u: ", &line, &col) == 2 && line >= 1 && col >= 1 && line <= lines);
-}
-
 static void check_limits(const struct config *c)
 {
 	CHECK(c->n_roles >= 4 && c->n_roles <= ROLE_MAX && c->n_access > 0);
@@ -112,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		fuzz_check_err(&e, rc);
 		CHECK(e.exit == STOP_USAGE);
 		if (rc == -EINVAL)
-			check_place(&e, bytes, n);
+			fuzz_check_place(CONFIG_FILE, &e, bytes, n);
 		return 0;
 	}
 	check_limits(&c);

@@ -23,19 +23,6 @@
 #define CALLS 24 /* of the rows */
 #define ROWS_SHORT 200 /* longer ones take long to compile: some of them only */
 
-/* fuzz.yaml:LINE:COL: …, the line one of the file's. */
-static void check_place(const struct err *e, const char *bytes, size_t n)
-{
-	static const char file[] = FILE_NAME ":";
-	unsigned int line = 0, col = 0;
-	size_t lines = 2; /* a parser may complain behind the last one */
-
-	for (size_t i = 0; i < n; i++)
-		lines += bytes[i] == '\n' || bytes[i] == '\r' || bytes[i] == '\xc2' || bytes[i] == '\xe2';
-	CHECK(str_starts(e->msg, file));
-	CHECK(sscanf(e->msg + strlen(file), "%u:%u: ", &line, &col) == 2 && line >= 1 && col >= 1 && line <= lines);
-}
-
 static void check_rows(const struct profile *p)
 {
 	bool starts = false;
@@ -100,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		fuzz_check_err(&e, rc);
 		CHECK(e.exit == STOP_USAGE);
 		if (rc == -EINVAL)
-			check_place(&e, bytes, n);
+			fuzz_check_place(FILE_NAME, &e, bytes, n);
 		return 0;
 	}
 	check_rows(&p);

@@ -254,6 +254,83 @@ static void test_zones_that_one_group_cannot_tell_apart(void **state)
 	fx_close(f);
 }
 
+/* Its second flip takes from the first one's snapshot what has not changed, and the third from the second's: the base that comes
+ * back must come through both. */
+static void test_what_did_not_change_is_put_back_all_the_same(void **state)
+{
+	static const char named[] = "u::rw-,u:7:rw-,g::r--,m::rw-,o::---";
+	struct fx *f = *state;
+
+	fx_file(f, "src/named", "n\n", 0640);
+	fx_acl(f, "src/named", ACL_TYPE_ACCESS, named);
+	fx_mkdir(f, "src/team", 0750);
+	fx_acl(f, "src/team", ACL_TYPE_DEFAULT, "u::rwx,u:8:r-x,g::r-x,m::r-x,o::---");
+	fx_open(f);
+	for (int turn = 0; turn < 3; turn++) {
+		fx_flip(f, DEVELOPER);
+		assert_int_equal(fx_as(f, AGENT, act_write, "src/named"), 0);
+		if (turn == 2)
+			fx_sh(f, AGENT, "cd src; rm named; echo new > named; rmdir team; mkdir team");
+		fx_reclaim(f);
+		fx_flip(f, TESTER);
+		fx_reclaim(f);
+	}
+	fx_close(f);
+	assert_string_equal(fx_acl_text(f, "src/named", ACL_TYPE_ACCESS), named);
+	assert_string_equal(fx_acl_text(f, "src/team", ACL_TYPE_DEFAULT), "u::rwx,u:8:r-x,g::r-x,m::r-x,o::---");
+	assert_int_equal(fx_stat(f, "src/named").st_uid, OWNER);
+}
+
+/* What a person changes between two turns of one role, the inode of the file itself untouched in the last two. */
+static void test_what_changed_in_between_is_set_anew(void **state)
+{
+	struct fx *f = *state;
+
+	fx_file(f, "src/bare", "n\n", 0644);
+	fx_mkdir(f, "src/repo", 0755);
+	fx_file(f, "src/repo/in", "n\n", 0644);
+	fx_file(f, "src/linked", "n\n", 0644);
+	fx_sh(f, OWNER, "ln src/linked src/sub/link");
+	fx_open(f);
+	fx_flip(f, DEVELOPER);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/bare"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/repo/in"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/linked"), 0);
+	fx_reclaim(f);
+	fx_acl(f, "src/bare", ACL_TYPE_ACCESS, "u::rw-,g::r--,o::r--");
+	fx_sh(f, OWNER, "cd src/repo; mkdir objects refs; echo ref: refs/heads/x > HEAD; mv ../sub/link ../../outside");
+	fx_flip(f, DEVELOPER);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/bare"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_read, "src/repo/in"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/repo/in"), EACCES);
+	assert_int_equal(fx_as(f, AGENT, act_read, "src/linked"), EACCES);
+	fx_reclaim(f);
+	fx_sh(f, OWNER, "rm src/repo/HEAD; mv outside src/sub/link");
+	fx_flip(f, DEVELOPER);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/repo/in"), 0);
+	assert_int_equal(fx_as(f, AGENT, act_write, "src/linked"), 0);
+	fx_reclaim(f);
+	fx_close(f);
+}
+
+static void test_the_snapshots_go_with_the_run(void **state)
+{
+	struct fx *f = *state;
+	char name[SNAP_NAME_MAX];
+	struct stat st;
+
+	fx_open(f);
+	fx_flip(f, DEVELOPER);
+	fx_reclaim(f);
+	journal_last_name(&f->t->journal, DEVELOPER, name);
+	assert_int_equal(fstatat(f->t->journal_fd, name, &st, 0), 0);
+	assert_true(f->t->has_last[DEVELOPER]);
+	OK(f, tree_restore(f->t, &f->e));
+	assert_int_equal(fstatat(f->t->journal_fd, name, &st, 0), -1);
+	assert_false(f->t->has_last[DEVELOPER]);
+	fx_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest not_shared[] = {
@@ -262,6 +339,9 @@ int main(void)
 		T(test_a_persons_new_file_is_read_only_without_a_walk),
 		T(test_a_hard_link_out_of_a_readers_zone_is_closed),
 		T(test_a_run_after_a_restore_walks_again),
+		T(test_what_did_not_change_is_put_back_all_the_same),
+		T(test_what_changed_in_between_is_set_anew),
+		T(test_the_snapshots_go_with_the_run),
 	};
 	const struct CMUnitTest shared[] = {
 		T(test_what_a_writer_made_is_read_only_for_the_next),
@@ -271,6 +351,9 @@ int main(void)
 		T(test_what_a_writer_made_is_shared_at_once),
 		T(test_what_takes_more_than_a_look_is_walked),
 		T(test_zones_that_one_group_cannot_tell_apart),
+		T(test_what_did_not_change_is_put_back_all_the_same),
+		T(test_what_changed_in_between_is_set_anew),
+		T(test_the_snapshots_go_with_the_run),
 	};
 	int failed = cmocka_run_group_tests(shared, NULL, NULL);
 

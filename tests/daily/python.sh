@@ -1,6 +1,6 @@
 #!/bin/bash
 # Python: environments, event loops, processes, databases.
-# shellcheck source=tests/work/lib.sh
+# shellcheck source=tests/daily/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 wheel='import zipfile

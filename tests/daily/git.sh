@@ -1,6 +1,6 @@
 #!/bin/bash
 # git, with identity and settings in a HOME that is not granted.
-# shellcheck source=tests/work/lib.sh
+# shellcheck source=tests/daily/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 origin='git init -q --bare origin.git

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Programs that need a terminal.
-# shellcheck source=tests/work/lib.sh
+# shellcheck source=tests/daily/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 works tmux 'grep -qx "/dev/pts/[0-9]*" out && ! test -e started' <<'END'

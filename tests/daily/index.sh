@@ -2,7 +2,7 @@
 # docs/works.md and the tests of this folder say the same: each row names the test that runs it, each test has a row.
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-here=$TOP/tests/work
+here=$TOP/tests/daily
 
 run=$(cd "$here" && grep -oE '^(works|refused) [a-z0-9-]+' ./*.sh | grep -v '^./lib.sh' | sed -E 's#^\./([a-z]+\.sh):(works|refused) #\1 #' | sort)
 said=$(awk -F ' *[|] *' '$6 ~ /^[a-z]+\.sh [a-z0-9-]+$/ { print $6 }' "$TOP/docs/works.md" | sort)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # npm and node.
-# shellcheck source=tests/work/lib.sh
+# shellcheck source=tests/daily/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 works npm 'node -e "process.exit(require(\"dep\") === 42 ? 0 : 1)" && test -e node_modules/dep/built' <<'END'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Compilers and what drives them.
-# shellcheck source=tests/work/lib.sh
+# shellcheck source=tests/daily/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 c_project='cat >main.c <<"C"
