@@ -110,8 +110,8 @@ static int resolve(struct file *f, yaml_node_t *v, const char *what, bool shell,
 	case SKILL_TOO_LONG:
 		return yaml_fail(f->y, v, e, "%s: longer than %u bytes with its variables: shorten it", what, SKILL_VALUE_MAX);
 	case SKILL_QUOTED:
-		return yaml_fail(f->y, v, e, "%s: a variable stands in quotes, a comment, a here-document or behind a $: it is put in "
-		                 "as a quoted word: take the quotes away, or pass it by env:", what);
+		return yaml_fail(f->y, v, e, "%s: a variable stands in quotes, ${...}, $((...)), a comment, behind a $ or after a "
+		                 "here-document: it is put in as a quoted word: take the quotes away, or pass it by env:", what);
 	}
 	if (!skill_plain(text)) {
 		free(text);

@@ -37,13 +37,13 @@ bool skill_var_at(struct skill_vars *vars, const char *text, struct skill_var **
 
 enum skill_expand {
 	SKILL_DONE, SKILL_NO_MEMORY, SKILL_TOO_LONG,
-	SKILL_QUOTED,                   /* a ${NAME} within quotes, backquotes, a comment or a here-document of a command */
+	SKILL_QUOTED,                   /* a ${NAME} where no word of its own can stand: see skill_shell.h */
 };
 /* The text with every ${NAME} replaced; malloc'ed. shell: as a quoted word, and only where a word of its own can stand. */
 enum skill_expand skill_expand(struct skill_vars *vars, const char *text, bool shell, char **ret) MUST_CHECK;
 
 /* Nothing that a terminal would not show as it is: valid UTF-8 without control characters (but newline and tab) and without
- * characters that change the direction of text or are invisible. */
+ * characters that change the direction of text, are invisible, or look like a blank and are none. */
 bool skill_plain(const char *text);
 
 /* ---- the file */

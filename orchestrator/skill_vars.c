@@ -1,5 +1,5 @@
 /* ${NAME} in a skill: see skill.h. In a command a value becomes one quoted word, so that no value is ever read by the shell; where
- * quotes of the command's own would undo that, it is refused. */
+ * something of the command's own would undo that, it is refused. */
 #include "orchestrator/skill.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "orchestrator/skill_shell.h"
 
 struct skill_var *skill_var_find(struct skill_vars *vars, const char *name, size_t n)
 {
@@ -39,44 +40,10 @@ static int add_quoted(struct buf *b, const char *value)
 	return rc == 0 ? buf_add(b, "'", 1) : rc;
 }
 
-/* Where the shell is in its text; more than it can be in at once is taken for a place where nothing is put in. */
-struct place {
-	bool single, dquoted, back, comment, here;
-	bool escaped; /* the next character */
-	bool dollar;  /* the last one was a $: what follows a $ is not a word's beginning */
-};
-
-static void step_on(struct place *p, const char *start, const char *at)
-{
-	char c = *at;
-	bool begins = at == start || strchr(" \t\n;|&()", at[-1]) != NULL;
-
-	p->dollar = c == '$' && !p->escaped && !p->single && !p->comment;
-	if (p->escaped) {
-		p->escaped = false;
-	} else if (p->comment) {
-		p->comment = c != '\n';
-	} else if (p->single) {
-		p->single = c != '\'';
-	} else if (c == '\\') {
-		p->escaped = true;
-	} else if (c == '"') {
-		p->dquoted = !p->dquoted;
-	} else if (c == '`') {
-		p->back = !p->back;
-	} else if (!p->dquoted && c == '\'') {
-		p->single = true;
-	} else if (!p->dquoted && c == '#' && begins) {
-		p->comment = true;
-	} else if (!p->dquoted && c == '<' && at[1] == '<') {
-		p->here = true; /* to the end: what a here-document is has no quotes that hold */
-	}
-}
-
 enum skill_expand skill_expand(struct skill_vars *vars, const char *text, bool shell, char **ret)
 {
 	AUTO_BUF struct buf b = {0};
-	struct place p = {0};
+	struct shell_place p = {0};
 
 	for (const char *at = text; *at != '\0';) {
 		struct skill_var *v = NULL;
@@ -84,12 +51,12 @@ enum skill_expand skill_expand(struct skill_vars *vars, const char *text, bool s
 		int rc;
 
 		if (skill_var_at(vars, at, &v, &len) && !(shell && p.escaped)) {
-			if (shell && (p.single || p.dquoted || p.back || p.comment || p.here || p.dollar))
+			if (shell && !shell_takes_word(&p))
 				return SKILL_QUOTED;
 			rc = shell ? add_quoted(&b, v->value) : buf_add(&b, v->value, strlen(v->value));
 		} else {
 			len = 1;
-			step_on(&p, text, at);
+			shell_step(&p, text, at);
 			rc = buf_add(&b, at, 1);
 		}
 		if (rc != 0)
@@ -105,12 +72,24 @@ enum skill_expand skill_expand(struct skill_vars *vars, const char *text, bool s
 	return SKILL_DONE;
 }
 
-/* Zero width, direction, byte order mark; line and paragraph separator; C1. */
+/* What leaves no mark of its own: controls, separators and spaces that are not the blank, what Unicode calls format characters and
+ * ignorable by default, blank letters, no characters at all. Source: Unicode 15, general categories C* and Z*, DerivedCoreProperties. */
+static const struct {
+	unsigned int first, last;
+} hidden[] = {
+	{0x0, 0x8}, {0xb, 0x1f}, {0x7f, 0xa0}, {0xad, 0xad}, {0x34f, 0x34f}, {0x600, 0x605}, {0x61c, 0x61c}, {0x6dd, 0x6dd},
+	{0x70f, 0x70f}, {0x890, 0x891}, {0x8e2, 0x8e2}, {0x115f, 0x1160}, {0x1680, 0x1680}, {0x17b4, 0x17b5}, {0x180b, 0x180f},
+	{0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f}, {0x2800, 0x2800}, {0x3000, 0x3000}, {0x3164, 0x3164}, {0xfdd0, 0xfdef},
+	{0xfe00, 0xfe0f}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x110bd, 0x110bd}, {0x110cd, 0x110cd},
+	{0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
 static bool is_hidden(unsigned int c)
 {
-	return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c ||
-	       (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
-	       (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff);
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+		if (c >= hidden[i].first && c <= hidden[i].last)
+			return true;
+	return (c & 0xfffe) == 0xfffe;
 }
 
 bool skill_plain(const char *text)
