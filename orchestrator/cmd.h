@@ -15,6 +15,9 @@ struct cmd {
 /* Opens dir (NULL: the current folder) as the project root unless c has one already. */
 int cmd_root(struct cmd *c, const char *dir, struct err *e) MUST_CHECK;
 
+/* A signalfd of what ends a program (TERM, INT, HUP, QUIT), which are blocked from here on; SIGPIPE is ignored. */
+int cmd_watch_ends(int *ret_fd, struct err *e) MUST_CHECK;
+
 /* argv[0] is the command's name; getopt_long from there. Each returns the exit status and has printed its error. */
 typedef int cmd_fn(struct cmd *c, int argc, char **argv);
 

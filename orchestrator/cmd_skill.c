@@ -2,10 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/exit.h"
@@ -85,21 +83,6 @@ static int find_step(const struct skill *s, const char *id, size_t *ret, struct 
 	                                       near != NULL ? "?" : ""));
 }
 
-static int watch_signals(int *ret, struct err *e)
-{
-	static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-	sigset_t set;
-
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		(void)sigaddset(&set, ends[i]);
-	(void)signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
-		return err_errno(e, errno, "cannot block signals");
-	*ret = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return *ret >= 0 ? 0 : err_errno(e, errno, "cannot watch signals");
-}
-
 static int open_terminal(int *ret, struct err *e)
 {
 	*ret = open("/dev/tty", O_RDWR | O_CLOEXEC);
@@ -146,7 +129,7 @@ static int run(const struct asked *a, int *ret_stop, struct err *e)
 	if (rc == 0 && !a->yes)
 		rc = open_terminal(&terminal, e);
 	if (rc == 0)
-		rc = watch_signals(&signals, e);
+		rc = cmd_watch_ends(&signals, e);
 	w.terminal_fd = terminal;
 	w.signal_fd = signals;
 	if (rc == 0)

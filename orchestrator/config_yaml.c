@@ -3,11 +3,13 @@
 #include "orchestrator/config_yaml.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/exit.h"
+#include "base/fd.h"
 #include "base/str.h"
 
 /* Lines and columns count from 1. */
@@ -230,6 +232,23 @@ static int check_events(const char *name, const char *bytes, size_t n, struct er
 	}
 	yaml_parser_delete(&p);
 	return rc;
+}
+
+int yaml_file_read(const char *what, const char *file, size_t max, char **ret, size_t *ret_n, struct err *e)
+{
+	AUTO_FD fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int rc;
+
+	if (fd < 0)
+		return err_stop(e, STOP_USAGE, err_errno(e, errno, "cannot open %s %s", what, file));
+	rc = fd_read_all(fd, max, ret, ret_n);
+	if (rc == -EFBIG) {
+		(void)err_set(e, EFBIG, "%s:1:1: more than %zu bytes: a %s is shorter", file, max, what);
+		if (e != NULL)
+			e->located = 1;
+		return err_stop(e, STOP_USAGE, -EFBIG);
+	}
+	return rc == 0 ? 0 : err_stop(e, STOP_USAGE, err_errno(e, -rc, "cannot read %s %s", what, file));
 }
 
 int yaml_file_load(struct yaml_file *ret, const char *name, const char *bytes, size_t n, struct err *e)

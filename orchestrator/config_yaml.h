@@ -23,6 +23,8 @@ struct yaml_file {
 	bool loaded;
 };
 
+/* A file of at most max bytes that the user named; what it is ("skill") goes into the messages. *ret is malloc'ed. STOP_USAGE. */
+int yaml_file_read(const char *what, const char *file, size_t max, char **ret, size_t *ret_n, struct err *e) MUST_CHECK;
 /* Checks and parses all of it. */
 int yaml_file_load(struct yaml_file *ret, const char *name, const char *bytes, size_t n, struct err *e) MUST_CHECK;
 void yaml_file_done(struct yaml_file *y);

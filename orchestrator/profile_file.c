@@ -3,13 +3,11 @@
 #include "orchestrator/profile_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/exit.h"
-#include "base/fd.h"
 #include "base/str.h"
 #include "orchestrator/config_yaml.h"
 #include "orchestrator/profile_rule.h"
@@ -319,17 +317,11 @@ int profile_parse(struct profile *ret, const char *name, const char *bytes, size
 
 static int load_file(struct profile *ret, const char *file, bool net, struct err *e)
 {
-	AUTO_FD fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	AUTO_FREE char *bytes = NULL;
 	size_t n = 0;
-	int rc;
+	int rc = yaml_file_read("profile", file, PROFILE_FILE_MAX, &bytes, &n, e);
 
-	if (fd < 0)
-		return err_stop(e, STOP_USAGE, err_errno(e, errno, "cannot open profile %s", file));
-	rc = fd_read_all(fd, PROFILE_FILE_MAX, &bytes, &n);
-	if (rc != 0)
-		return err_stop(e, STOP_USAGE, err_errno(e, -rc, "cannot read profile %s", file));
-	return profile_parse(ret, file, bytes, n, net, e);
+	return rc == 0 ? profile_parse(ret, file, bytes, n, net, e) : rc;
 }
 
 int profile_load(struct profile *ret, const char *word, bool net, struct err *e)

@@ -2,7 +2,6 @@
 #include "orchestrator/skill.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -493,22 +492,11 @@ int skill_parse(struct skill *ret, const char *file, const char *bytes, size_t n
 
 int skill_load(struct skill *ret, const char *file, const struct strv *given, struct err *e)
 {
-	AUTO_FD fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	AUTO_FREE char *bytes = NULL;
 	size_t n = 0;
-	int rc;
+	int rc = yaml_file_read("skill", file, SKILL_FILE_MAX, &bytes, &n, e);
 
-	if (fd < 0)
-		return err_stop(e, STOP_USAGE, err_errno(e, errno, "cannot open skill %s", file));
-	rc = fd_read_all(fd, SKILL_FILE_MAX, &bytes, &n);
-	if (rc == -EFBIG) {
-		(void)err_set(e, EFBIG, "%s:1:1: more than %u bytes: a skill is shorter", file, SKILL_FILE_MAX);
-		e->located = 1;
-		return err_stop(e, STOP_USAGE, -EFBIG);
-	}
-	if (rc != 0)
-		return err_stop(e, STOP_USAGE, err_errno(e, -rc, "cannot read skill %s", file));
-	return skill_parse(ret, file, bytes, n, given, e);
+	return rc == 0 ? skill_parse(ret, file, bytes, n, given, e) : rc;
 }
 
 void skill_done(struct skill *s)

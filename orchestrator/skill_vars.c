@@ -73,7 +73,7 @@ enum skill_expand skill_expand(struct skill_vars *vars, const char *text, bool s
 }
 
 /* What leaves no mark of its own: controls, separators and spaces that are not the blank, what Unicode calls format characters and
- * ignorable by default, blank letters, no characters at all. Source: Unicode 15, general categories C* and Z*, DerivedCoreProperties. */
+ * ignorable by default, blank letters, no characters at all. Source: Unicode 15, categories C* and Z*, DerivedCoreProperties. */
 static const struct {
 	unsigned int first, last;
 } hidden[] = {

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "orchestrator/cmd.h"
 #include "orchestrator/config_value.h"
 #include "sandbox/descendants.h"
 
@@ -109,25 +110,6 @@ static void become(void *cookie)
 }
 
 /* ---- events */
-
-static int watch_signals(int *ret, struct err *e)
-{
-	static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-	sigset_t set;
-	int fd;
-
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		(void)sigaddset(&set, ends[i]);
-	(void)signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
-		return err_errno(e, errno, "cannot block signals");
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return err_errno(e, errno, "cannot watch signals");
-	*ret = fd;
-	return 0;
-}
 
 /* ^C and ^\ of the terminal go to the command as well: what they mean is its business, as in a shell. */
 static bool is_terminals(const struct signalfd_siginfo *i)
@@ -272,7 +254,7 @@ int supervise_run(const struct supervise *s, struct supervise_end *ret, struct e
 		return rc;
 	if (s->output != NULL)
 		output_given(s->output);
-	rc = watch_signals(&l.signal_fd, e);
+	rc = cmd_watch_ends(&l.signal_fd, e);
 	while (rc == 0 && !l.over)
 		rc = step(&l, e);
 	if (rc == 0)

@@ -173,7 +173,9 @@ unsigned int descendants_count(pid_t root)
 	struct processes p = {0};
 	unsigned int n = 0;
 
-	for (size_t i = 0; scan(&p, root, NULL) == 0 && i < p.n; i++)
+	if (scan(&p, root, NULL) != 0)
+		p.n = 0;
+	for (size_t i = 0; i < p.n; i++)
 		n += p.v[i].below && !p.v[i].zombie ? p.v[i].threads : 0;
 	processes_done(&p);
 	return n;

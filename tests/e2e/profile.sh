@@ -268,6 +268,7 @@ mistake '\./bad\.yaml:2:9: unknown system call: raed: did you mean read\?' "a mi
 mistake '\./bad\.yaml:1:10: unknown profile: agnt: did you mean agent\?' "a misspelt profile" 'extends: agnt\n'
 mistake '\./bad\.yaml:1:1: execve is not allowed' "one that could start nothing" 'allow: [read]\n'
 mistake '\./bad\.yaml:1:1: an empty profile' "an empty one" '# nothing\n'
+mistake '\./bad\.yaml:1:1: more than 1048576 bytes' "a huge file" "$(head -c 1100000 /dev/zero | tr '\0' '#')"
 exits 125 "a name that is none" stint guard --profile agnt -- touch started
 like "$ERR" 'did you mean agent\?' "names the nearest"
 exits 125 "a file that is not there" stint guard --profile ./none.yaml -- touch started
